@@ -1,0 +1,122 @@
+"""What a cell shows: tables, tokens with their writers, figures with alt text, source code, and recorded claims.
+
+Everything is static text, HTML or PNG, so that it looks the same on GitHub, in JupyterLab and in a re-execution.
+"""
+from __future__ import annotations
+
+import base64
+import inspect
+import io
+import os
+from collections.abc import Callable, Iterable
+from html import escape
+from itertools import groupby
+from textwrap import dedent
+
+from IPython.display import display
+from wcwidth import wcswidth
+
+from lib.chat import Span
+from lib.models import DEFAULT
+
+# Okabe and Ito's palette: told apart with every kind of colour vision; each use also says its meaning in words.
+COLOURS = {"template": "#999999", "system": "#0072B2", "user": "#E69F00", "tool": "#009E73", "model": "#CC79A7"}
+VISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "␍"})
+
+
+class Table:
+    """Rows under a header, as text and as HTML; numbers stand right, everything else left."""
+
+    def __init__(self, header: list[str], rows: Iterable[Iterable]):
+        rows = [list(row) for row in rows]
+        if any(len(row) != len(header) for row in rows):
+            raise ValueError(f"every row needs {len(header)} cells, one for each of {header}")
+        self.header, self.cells = header, [[cell_text(cell) for cell in row] for row in rows]
+        self.right = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(header))]
+
+    def __repr__(self) -> str:
+        columns = list(zip(self.header, *self.cells, strict=True))
+        widths = [max(map(wcswidth, column)) for column in columns]
+        lines = [self._line(row, widths) for row in [self.header, ["─" * width for width in widths], *self.cells]]
+        return "\n".join(lines)
+
+    def _line(self, row: list[str], widths: list[int]) -> str:
+        padded = [(" " * (width - wcswidth(cell)) + cell) if right else cell + " " * (width - wcswidth(cell))
+                  for cell, width, right in zip(row, widths, self.right, strict=True)]
+        return "  ".join(padded).rstrip()
+
+    def _repr_html_(self) -> str:
+        rows = "".join(f"<tr>{''.join(self._html_cells(row, 'td'))}</tr>" for row in self.cells)
+        header = "".join(self._html_cells(self.header, 'th scope="col"'))
+        return f"<table><thead><tr>{header}</tr></thead><tbody>{rows}</tbody></table>"
+
+    def _html_cells(self, row: list[str], tag: str) -> list[str]:
+        return [f'<{tag} style="text-align:{"right" if right else "left"}">{escape(cell)}</{tag[:2]}>'
+                for cell, right in zip(row, self.right, strict=True)]
+
+
+def table(rows: Iterable[Iterable], header: list[str]) -> Table:
+    """A table of `rows` under `header`; integers get thousands separators, so format other numbers yourself."""
+    return Table(header, rows)
+
+
+def cell_text(value) -> str:
+    """How a table writes a value: 1234 as 1,234, line breaks made visible."""
+    is_count = isinstance(value, int) and not isinstance(value, bool)
+    return f"{value:,}" if is_count else str(value).translate(VISIBLE)
+
+
+class Tokens:
+    """A prompt token by token: id, text, and who wrote it, in words and by colour."""
+
+    def __init__(self, spans: list[Span]):
+        self.spans = spans
+
+    def __repr__(self) -> str:
+        rows = [(str(span.id), repr(span.text)[1:-1], span.writer) for span in self.spans]
+        return repr(Table(["id", "text", "written by"], rows))
+
+    def _repr_html_(self) -> str:
+        runs = [(writer, list(run)) for writer, run in groupby(self.spans, key=lambda span: span.writer)]
+        return f'<div style="line-height:3.2em">{"".join(self._run(writer, run) for writer, run in runs)}</div>'
+
+    def _run(self, writer: str, run: list[Span]) -> str:
+        label = f'<small style="opacity:.75">{writer}:</small> '
+        return f'<span style="margin-right:.7em">{label}{"".join(map(self._box, run))}</span> '
+
+    def _box(self, span: Span) -> str:
+        style = (f"display:inline-block;line-height:1.25em;margin:1px;padding:1px 3px;text-align:center;"
+                 f"border-bottom:3px solid {COLOURS[span.writer]};background:{COLOURS[span.writer]}30")
+        text = escape(span.text.translate(VISIBLE).replace(" ", "·")) or "…"
+        return f'<span style="{style}"><code>{text}</code><br><small>{span.id}</small></span>'
+
+
+def tokens(spans: list[Span]) -> Tokens:
+    """The spans as boxes with text above and id below; as plain text a row per token."""
+    return Tokens(spans)
+
+
+def figure(fig, alt: str) -> None:
+    """Show a matplotlib figure as PNG; `alt` is its content in a sentence and goes into the output's metadata."""
+    if len(alt.split()) < 4:
+        raise ValueError(f"say in a sentence what the figure shows, not {alt!r}")
+    buffer = io.BytesIO()
+    fig.savefig(buffer, format="png", dpi=110, metadata={"Software": None})
+    data = {"image/png": base64.b64encode(buffer.getvalue()).decode(), "text/plain": alt}
+    display(data, metadata={"image/png": {"alt": alt}}, raw=True)
+
+
+def source(*things: Callable) -> None:
+    """Show the source code of functions, methods or classes of this course."""
+    code = "\n\n".join(dedent(inspect.getsource(thing)).rstrip() for thing in things)
+    display({"text/plain": code, "text/markdown": f"```python\n{code}\n```"}, raw=True)
+
+
+def claim(text: str, holds: bool, here: str = "it does not hold") -> None:
+    """State what was recorded. Under `test` and `record` a false claim raises; a reader is told what came `here`."""
+    if holds:
+        print(f"✓ {text}")
+    elif os.environ.get("COURSE_STRICT") == "1" and (os.environ.get("COURSE_MODEL") or DEFAULT) == DEFAULT:
+        raise AssertionError(f"a recorded claim does not hold: {text}")
+    else:
+        print(f"recorded: {text}, here: {here}")
