@@ -3,6 +3,7 @@
 Variables that other libraries read while they are imported are set here, once, before any of them is.
 """
 import os
+import warnings
 
 for _name, _value in {
     "HF_HUB_DISABLE_PROGRESS_BARS": "1",      # a progress bar in a cell is an output that never matches again
@@ -14,3 +15,5 @@ for _name, _value in {
     "TQDM_DISABLE": "1",
 }.items():
     os.environ.setdefault(_name, _value)
+
+warnings.filterwarnings("ignore", message="IProgress not found")  # tqdm's, in a kernel without ipywidgets

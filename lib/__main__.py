@@ -14,13 +14,13 @@ def refusal(version, wide, arguments=()):
     """The one sentence for a Python that won't do, or None: `version` a tuple, `wide` whether it is 64-bit."""
     if FLOOR <= tuple(version[:2]) <= CEILING and wide:
         return None
-    found = "Python %s%s" % (".".join(str(part) for part in version[:3]), "" if wide else " (32-bit)")
+    found = ".".join(str(part) for part in version[:3]) + ("" if wide else " (32-bit)")
     other = suitable()
     if other:
-        advice = "run it with the one on this machine: %s -m lib %s" % (other, " ".join(arguments))
+        advice = "run it with the one on this machine: " + " ".join([other, "-m", "lib"] + list(arguments))
     else:
         advice = "none of them was found here, so install one (python.org, your package manager, conda)"
-    return "The course needs a 64-bit Python 3.11, 3.12 or 3.13 and this is %s; %s" % (found, advice.rstrip())
+    return "The course needs a 64-bit Python 3.11, 3.12 or 3.13 and this is Python " + found + "; " + advice + "."
 
 
 def suitable():

@@ -1,4 +1,5 @@
 """The fast linear layer gives the default's values, and steps aside where it cannot."""
+
 from __future__ import annotations
 
 import pytest

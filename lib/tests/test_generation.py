@@ -1,4 +1,5 @@
 """The greedy loop, its prefix cache, stopping and cancelling, on tiny random networks of both architectures."""
+
 from __future__ import annotations
 
 import json
@@ -25,12 +26,19 @@ def cold(architecture: str, ids: list[int], **options) -> Generation:
 
 # --- the loop ---------------------------------------------------------------
 
+
 @BOTH
 @pytest.mark.parametrize("length", [1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK + 9])
 def test_equals_transformers_generate(architecture, length):
     model, ids = tiny.model(architecture), prompt(length)
-    theirs = model.network.generate(torch.tensor([ids]), max_new_tokens=20, do_sample=False, repetition_penalty=1.0,
-                                    eos_token_id=list(model.eos), pad_token_id=0)[0, length:].tolist()
+    theirs = model.network.generate(
+        torch.tensor([ids]),
+        max_new_tokens=20,
+        do_sample=False,
+        repetition_penalty=1.0,
+        eos_token_id=list(model.eos),
+        pad_token_id=0,
+    )[0, length:].tolist()
     assert model.generate(ids, max_new_tokens=20).ids == theirs
 
 
@@ -79,8 +87,8 @@ def test_stop_strings_end_the_text_but_the_ids_stay():
     whole = model.generate(ids, max_new_tokens=30)
     word = whole.text[5:8]
     answer = model.generate(ids, max_new_tokens=30, stop=(word,))
-    assert answer.stop_reason == "stop" and answer.text == whole.text[:whole.text.index(word)]
-    assert answer.ids == whole.ids[:len(answer.ids)] and word in model.decode(answer.ids)
+    assert answer.stop_reason == "stop" and answer.text == whole.text[: whole.text.index(word)]
+    assert answer.ids == whole.ids[: len(answer.ids)] and word in model.decode(answer.ids)
     assert model.generate(ids, max_new_tokens=30, stop=word).text == answer.text
 
 
@@ -90,9 +98,15 @@ def test_the_context_is_the_limit():
     assert len(answer.ids) == 4 and answer.stop_reason == "length"
 
 
-@pytest.mark.parametrize("ids, options, fault", [
-    ([], {}, "empty"), (prompt(64), {}, "64 tokens"), (prompt(999), {}, "999 tokens"), (prompt(5), {"max_new_tokens": 0}, "at least 1"),
-])
+@pytest.mark.parametrize(
+    "ids, options, fault",
+    [
+        ([], {}, "empty"),
+        (prompt(64), {}, "64 tokens"),
+        (prompt(999), {}, "999 tokens"),
+        (prompt(5), {"max_new_tokens": 0}, "at least 1"),
+    ],
+)
 def test_prompts_that_cannot_be_continued(ids, options, fault):
     with pytest.raises(ValueError, match=fault):
         tiny.model(context=64).generate(ids, **options)
@@ -108,6 +122,7 @@ def test_the_ledger_keeps_every_generation(tmp_path, monkeypatch):
 
 
 # --- cancelling and interrupts ----------------------------------------------
+
 
 def passes(model, action, after: int) -> list[int]:
     """Let `action` happen inside pass number `after`; returns the sizes of the passes, as they come."""
@@ -174,8 +189,10 @@ def test_a_fault_in_on_token_leaves_the_model_usable():
 
 def test_two_threads_share_one_model():
     model, answers = tiny.model(), {}
-    threads = [threading.Thread(target=lambda s=seed: answers.update({s: model.generate(prompt(30, s), max_new_tokens=9)}))
-               for seed in range(4)]
+    threads = [
+        threading.Thread(target=lambda s=seed: answers.update({s: model.generate(prompt(30, s), max_new_tokens=9)}))
+        for seed in range(4)
+    ]
     [thread.start() for thread in threads]
     [thread.join() for thread in threads]
     for seed, answer in answers.items():
@@ -185,7 +202,11 @@ def test_two_threads_share_one_model():
 
 # --- the prefix cache by itself ---------------------------------------------
 
-@pytest.mark.parametrize("a, b, length", [([], [], 0), ([1], [], 0), ([1, 2], [1, 2], 2), ([1, 2, 3], [1, 2], 2), ([1, 2], [1, 3], 1), ([9], [1], 0)])
+
+@pytest.mark.parametrize(
+    "a, b, length",
+    [([], [], 0), ([1], [], 0), ([1, 2], [1, 2], 2), ([1, 2, 3], [1, 2], 2), ([1, 2], [1, 3], 1), ([9], [1], 0)],
+)
 def test_common_prefix(a, b, length):
     assert common_prefix(a, b) == common_prefix(b, a) == length
 
@@ -203,9 +224,10 @@ def test_the_cache_keeps_the_newest_and_drops_what_is_contained():
 
 # --- text as it comes -------------------------------------------------------
 
+
 def stream(pieces: list[bytes], stop: tuple[str, ...] = ()) -> tuple[list[str], str]:
     sent = []
-    text = TextStream(lambda ids: b"".join(pieces[:len(ids)]).decode("utf-8", "replace"), stop, sent.append)
+    text = TextStream(lambda ids: b"".join(pieces[: len(ids)]).decode("utf-8", "replace"), stop, sent.append)
     for count in range(1, len(pieces) + 1):
         if text.update(list(range(count))):
             break
@@ -214,7 +236,7 @@ def stream(pieces: list[bytes], stop: tuple[str, ...] = ()) -> tuple[list[str], 
 
 def test_half_characters_wait():
     family = "👩‍👩‍👧".encode()
-    sent, text = stream([b"a", *(family[k:k + 1] for k in range(len(family))), b"b"])
+    sent, text = stream([b"a", *(family[k : k + 1] for k in range(len(family))), b"b"])
     assert "".join(sent) == text == "a👩‍👩‍👧b" and not any("\ufffd" in piece for piece in sent)
 
 
@@ -222,10 +244,16 @@ def test_a_broken_character_at_the_end_is_shown_at_the_end():
     assert stream([b"a", b"\xf0\x9f"]) == (["a", "\ufffd"], "a\ufffd")
 
 
-@pytest.mark.parametrize("pieces, stop, text", [
-    ([b"x", b"E", b"N", b"D", b"y"], ("END",), "x"), ([b"x", b"E", b"N", b"y"], ("END",), "xENy"),
-    ([b"xENDy"], ("END",), "x"), ([b"aab", b"c"], ("abc", "b"), "aa"), ([b"x"], (), "x"),
-])
+@pytest.mark.parametrize(
+    "pieces, stop, text",
+    [
+        ([b"x", b"E", b"N", b"D", b"y"], ("END",), "x"),
+        ([b"x", b"E", b"N", b"y"], ("END",), "xENy"),
+        ([b"xENDy"], ("END",), "x"),
+        ([b"aab", b"c"], ("abc", "b"), "aa"),
+        ([b"x"], (), "x"),
+    ],
+)
 def test_no_part_of_a_stop_string_is_sent(pieces, stop, text):
     sent, whole = stream(pieces, stop)
     assert "".join(sent) == whole == text
@@ -233,17 +261,18 @@ def test_no_part_of_a_stop_string_is_sent(pieces, stop, text):
 
 # --- conversations ----------------------------------------------------------
 
+
 @BOTH
 def test_a_conversation_keeps_the_models_ids_verbatim(architecture):
     model = tiny.model(architecture)
     talk = Conversation(model, [{"role": "user", "content": "hello"}])
     first = talk.reply(max_new_tokens=6)
     start = len(talk.ids)
-    assert talk.ids[start - 6:] == first.ids
+    assert talk.ids[start - 6 :] == first.ids
     talk.add("user", "and <|im_end|> now?")
     second = talk.reply(max_new_tokens=6)
-    assert second.cached_tokens == start - 1 and talk.ids[start - 6:start] == first.ids
-    assert [span.writer for span in talk.spans[start - 6:start]] == ["model"] * 6
+    assert second.cached_tokens == start - 1 and talk.ids[start - 6 : start] == first.ids
+    assert [span.writer for span in talk.spans[start - 6 : start]] == ["model"] * 6
     between = model.decode(talk.ids[start:-6])
     assert between == "<|im_end|>\n<|im_start|>user\nand <|im_end|> now?<|im_end|>\n<|im_start|>assistant\n"
     assert talk.ids[start:-6].count(2) == 2  # the typed one is no control token
@@ -252,12 +281,20 @@ def test_a_conversation_keeps_the_models_ids_verbatim(architecture):
 def test_a_turn_that_the_model_ended_itself_is_not_ended_twice():
     model = tiny.model()
     talk = Conversation(model, [{"role": "user", "content": "hello"}])
-    model.generate = lambda ids, **_: Generation("ok", [*model.tokenizer.encode("ok"), 2], len(ids), 0, stop_reason="eos")
+    model.generate = lambda ids, **_: Generation(
+        "ok", [*model.tokenizer.encode("ok"), 2], len(ids), 0, stop_reason="eos"
+    )
     talk.reply()
     talk.add("user", "more")
     talk.reply()
-    plain = model.encode([{"role": "user", "content": "hello"}, {"role": "assistant", "content": "ok"}, {"role": "user", "content": "more"}])
-    assert talk.ids[:len(plain)] == plain
+    plain = model.encode(
+        [
+            {"role": "user", "content": "hello"},
+            {"role": "assistant", "content": "ok"},
+            {"role": "user", "content": "more"},
+        ]
+    )
+    assert talk.ids[: len(plain)] == plain
 
 
 def test_an_empty_reply_does_not_break_the_conversation():

@@ -1,4 +1,5 @@
 """A byte-level tokenizer and a tiny random network, made in a moment: the real code paths without a real model."""
+
 from __future__ import annotations
 
 from functools import lru_cache
@@ -13,7 +14,8 @@ CONTROLS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 TEMPLATE = (
     "{% if tools %}<|im_start|>system\nTools:{% for tool in tools %}\n{{ tool | tojson }}{% endfor %}<|im_end|>\n"
     "{% endif %}{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
-    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}")
+    "{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
 
 
 @lru_cache
@@ -31,10 +33,22 @@ def tokenizer(template: str = TEMPLATE) -> PreTrainedTokenizerFast:
 
 def model(architecture: str = "qwen2", context: int = 2048, seed: int = 0) -> Model:
     """A random network of two layers over the tiny tokenizer's vocabulary."""
-    config, network = {"qwen2": (Qwen2Config, Qwen2ForCausalLM), "llama": (LlamaConfig, LlamaForCausalLM)}[architecture]
+    config, network = {"qwen2": (Qwen2Config, Qwen2ForCausalLM), "llama": (LlamaConfig, LlamaForCausalLM)}[
+        architecture
+    ]
     torch.manual_seed(seed)
-    sizes = config(vocab_size=len(tokenizer()), hidden_size=32, intermediate_size=64, num_hidden_layers=2,
-                   num_attention_heads=4, num_key_value_heads=2, max_position_embeddings=context, tie_word_embeddings=True,
-                   pad_token_id=0, bos_token_id=0, eos_token_id=2)
+    sizes = config(
+        vocab_size=len(tokenizer()),
+        hidden_size=32,
+        intermediate_size=64,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        max_position_embeddings=context,
+        tie_word_embeddings=True,
+        pad_token_id=0,
+        bos_token_id=0,
+        eos_token_id=2,
+    )
     sizes._attn_implementation = "sdpa"
     return Model(f"tiny-{architecture}", network(sizes).float().eval(), tokenizer(), (0, 2), context)

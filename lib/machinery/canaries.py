@@ -1,0 +1,88 @@
+"""Canaries: notebooks with one defect each, which prove that the gate still bites, each half of it alone."""
+from __future__ import annotations
+
+from pathlib import Path
+from typing import NamedTuple
+
+from lib.machinery import notebooks, structure
+from lib.machinery.reexecute import reexecute
+
+FOLDER = notebooks.ROOT / "lib" / "tests" / "canaries"
+_COUNT, _TAG, _MARKER = "its count is", "a tag lets it raise or be skipped", "a marker of nbval"
+_KIND, _LETTER = "is of another kind", "differs from line 1"
+
+
+class Expected(NamedTuple):
+    """What each half of the gate has to say about a canary; None where it has nothing to say against it."""
+    structure: str | None
+    execution: str | None
+
+
+EXPECTED = {
+    "clean": Expected(None, None),
+    "stripped_outputs": Expected(_COUNT, _COUNT),
+    "emptied_output": Expected(None, _KIND),
+    "wrong_text": Expected(None, _LETTER),
+    "wrong_value": Expected(None, _LETTER),
+    "counts_out_of_order": Expected(_COUNT, _COUNT),
+    "stderr": Expected("stderr is recorded", "stderr is recorded"),
+    "bad_magic": Expected("no plain Python", "the kernel answers 'error'"),
+    "dead_kernel": Expected(None, "the kernel died in this cell"),
+    "missing_image": Expected(None, _KIND),
+    "missing_alt_text": Expected("no alternative text", None),
+    "lost_alt_text": Expected(None, _KIND),
+    "swapped_output_order": Expected(None, _KIND),
+    "value_recorded_as_display": Expected(None, _KIND),
+    "changed_after_shown": Expected(None, "changes an output after showing it"),
+    "raises_as_recorded": Expected("an exception is recorded", "caused an exception"),
+    "raises_that_does_not_raise": Expected("'raises-exception' does not belong", _TAG),
+    "ignored_in_a_string": Expected(_MARKER, _LETTER),
+    "skipped_by_a_tag": Expected("'nbval-skip' does not belong", _LETTER),
+    "unchecked_without_reason": Expected("it is unchecked, and", "unchecked without the reason"),
+    "foreign_kernel_name": Expected("the metadata 'kernelspec'", "asks for the kernel"),
+    "false_claim": Expected(None, "a recorded claim does not hold"),
+    "trailing_semicolon": Expected("ends with ';'", None),
+    "widgets_metadata": Expected("the metadata 'widgets'", None),
+    "machine_path": Expected("a path of the machine", None),
+    "unborne_figure": Expected("is borne out by no output", None),
+}
+
+
+class Caught(NamedTuple):
+    """One canary in one half of the gate: what was expected of it, and what it said (empty: nothing against it)."""
+    name: str
+    half: str
+    expected: str | None
+    got: str
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the half says what it has to say, or holds its peace where it should."""
+        return self.expected in self.got if self.expected else not self.got
+
+    def __str__(self) -> str:
+        wanted = f"says {self.expected!r}" if self.expected else "is green"
+        return f"{self.name}, {self.half}: expected that it {wanted}; it says {self.got[:300] or 'nothing'!r}"
+
+
+def canaries(folder: Path = FOLDER) -> list[Caught]:
+    """Every canary in both halves of the gate; a file that nobody expects, or one that is missing, is no catch."""
+    found = {path.stem: path for path in sorted(folder.glob("*.ipynb"))}
+    strays = [Caught(name, "list", "an entry and a file", "") for name in sorted(found.keys() ^ EXPECTED.keys())]
+    known = {name: found[name] for name in EXPECTED if name in found}
+    return strays + in_structure(known) + in_execution(known)
+
+
+def in_structure(known: dict[str, Path]) -> list[Caught]:
+    """What the structure half says about each canary."""
+    return [Caught(name, "structure", EXPECTED[name].structure, "\n".join(structure.faults(path)))
+            for name, path in known.items()]
+
+
+def in_execution(known: dict[str, Path]) -> list[Caught]:
+    """What the executing half says, in one process; those that only the structure shows are not executed."""
+    executed = {name: path for name, path in known.items()
+                if EXPECTED[name].execution or not EXPECTED[name].structure}
+    verdict = reexecute(list(executed.values()), quiet=True, cell_timeout=60)
+    return [Caught(name, "execution", EXPECTED[name].execution, "\n".join(verdict.faults.get(path, [])))
+            for name, path in executed.items()]

@@ -1,0 +1,90 @@
+"""Re-executes notebooks under the strict plugin, in a process of its own, and demands that every cell was run."""
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lib.machinery import notebooks
+
+CELL_TIMEOUT = 600  # seconds
+SETTINGS = Path(__file__).parent / "strict" / "settings.ini"
+
+
+@dataclass
+class Verdict:
+    """How a strict run ended: cells passed and failed, what is wrong in each notebook, and pytest's exit code."""
+    passed: int = 0
+    failed: int = 0
+    faults: dict[Path, list[str]] = field(default_factory=dict)
+    code: int = 0
+
+
+def reexecute(paths: list[Path], junit: Path | None = None, quiet: bool = False, root: Path = notebooks.ROOT,
+              cell_timeout: int = CELL_TIMEOUT) -> Verdict:
+    """Runs every cell of `paths` (which lie under `root`); any cell that was not run or not compared is a fault."""
+    if not paths:  # pytest would look for some by itself
+        return Verdict()
+    with tempfile.TemporaryDirectory(prefix="course-strict-", ignore_cleanup_errors=True) as folder:
+        report = Path(folder, "report.json")
+        command = [*strict_command(root, cell_timeout), "--strict-report", str(report),
+                   *([f"--junitxml={junit}"] if junit else []), *map(str, paths)]
+        code = call(command, quiet, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+        told = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
+    return judge(paths, told, code)
+
+
+def strict_command(root: Path, cell_timeout: int) -> list[str]:
+    """The one command line of a strict run: no settings, plugins or conftest of anybody else."""
+    return [sys.executable, "-m", "pytest", "-c", str(SETTINGS), "--rootdir", str(root), "--noconftest",
+            "-p", "no:cacheprovider", "-p", "lib.machinery.strict", "--nbval", "--nbval-current-env",
+            f"--nbval-cell-timeout={cell_timeout}", "--tb=no", "-rN"]
+
+
+def call(command: list[str], quiet: bool = False, **variables: str | Path) -> int:
+    """Runs a process of our own, its exit code; on an interrupt it gets the time to end its kernels."""
+    environment = notebooks.child_environment(**variables)
+    output = subprocess.DEVNULL if quiet else None
+    process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, cwd=notebooks.ROOT)
+    try:
+        return process.wait()
+    except BaseException:
+        if os.name != "nt":
+            process.terminate()
+        try:
+            process.wait(timeout=10)
+        except subprocess.TimeoutExpired:
+            process.kill()
+        raise
+
+
+def judge(paths: list[Path], told: dict[str, dict], code: int) -> Verdict:
+    """What the report of a strict run proves about `paths`; what it does not prove is a fault."""
+    verdict = Verdict(code=code)
+    for path in paths:
+        counts = told.get(str(path), {})
+        verdict.passed += counts.get("passed", 0)
+        found = counts.get("faults", []) + unproven(path, counts)
+        if found:
+            verdict.faults[path] = found
+            verdict.failed += max(counts.get("failed", 0), 1)
+    if code != 0 and not verdict.failed:
+        verdict.failed += 1
+        verdict.faults[notebooks.ROOT] = [f"the strict run ended with code {code}"]
+    return verdict
+
+
+def unproven(path: Path, counts: dict) -> list[str]:
+    """Why a report does not prove that each cell of a notebook ran and, unless it is listed, was compared."""
+    cells = notebooks.code_cells(notebooks.read(path))
+    unchecked = sum(notebooks.is_unchecked(cell) for cell in cells)
+    wanted = {"code_cells": len(cells), "checked": len(cells) - unchecked, "unchecked": unchecked,
+              "passed": len(cells), "failed": 0}
+    if not counts:
+        return ["not one of its cells was run"]
+    return [f"{name.replace('_', ' ')}: {counts.get(name)} instead of {number}"
+            for name, number in wanted.items() if counts.get(name) != number]

@@ -1,0 +1,146 @@
+"""The stages of the gate: each looks at one thing and says how many checks passed, how many failed, and why."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from xml.etree import ElementTree
+
+from lib.machinery import Stop, canaries, notebooks, record, results, structure
+from lib.machinery.reexecute import call, reexecute
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is to be tested: these notebooks, with the slow things or without; stages leave files in `folder`."""
+    paths: list[Path]
+    everything: bool
+    folder: Path
+
+
+@dataclass
+class Stage:
+    """How a stage ended; for --junit its `cases` (name and fault, empty when it passed) or the file of a pytest."""
+    title: str
+    passed: int = 0
+    failed: int = 0
+    faults: list[str] = field(default_factory=list)
+    cases: list[tuple[str, str]] = field(default_factory=list)
+    junit: Path | None = None
+    seconds: float = 0.0
+
+    @property
+    def is_green(self) -> bool:
+        """Whether something was checked, and nothing was wrong."""
+        return self.passed > 0 and not self.failed and not self.faults
+
+    @property
+    def outcome(self) -> str:
+        """The outcome in a few words."""
+        return "green" if self.is_green else "red" if self.failed or self.faults else "red: nothing was checked"
+
+
+def stage(title: str, slow: bool = False) -> Callable:
+    """Names a stage; a slow one belongs to `test --all` only."""
+    def name(function: Callable[[Request], Stage]) -> Callable[[Request], Stage]:
+        function.title, function.slow = title, slow
+        return function
+    return name
+
+
+def from_cases(title: str, cases: list[tuple[str, str]]) -> Stage:
+    """A stage whose checks are `cases`."""
+    failed = [f"{name}: {fault}" for name, fault in cases if fault]
+    return Stage(title, len(cases) - len(failed), len(failed), failed, cases)
+
+
+@stage("unit tests")
+def unit_tests(request: Request) -> Stage:
+    """The tests in lib/tests; the slow ones only with --all."""
+    junit = request.folder / "unit.xml"
+    chosen = [] if request.everything else ["-m", "not slow"]
+    code = call([sys.executable, "-m", "pytest", str(notebooks.ROOT / "lib" / "tests"), "-c",
+                 str(notebooks.ROOT / "pyproject.toml"), "-q", "--tb=short", f"--junitxml={junit}", *chosen],
+                COURSE_RESULTS=request.folder / "results")
+    passed, failed = counts(junit)
+    return Stage("unit tests", passed, failed or int(code != 0), junit=junit)
+
+
+def counts(junit: Path) -> tuple[int, int]:
+    """How many tests passed and failed according to a JUnit file of pytest (none if there is no file)."""
+    if not junit.exists():
+        return 0, 0
+    suites = list(ElementTree.parse(junit).getroot().iter("testsuite"))
+    total, failures, errors, skipped = (sum(int(suite.get(name, 0)) for suite in suites)
+                                        for name in ("tests", "failures", "errors", "skipped"))
+    return total - failures - errors - skipped, failures + errors
+
+
+@stage("structure of the notebooks")
+def structure_of_notebooks(request: Request) -> Stage:
+    """The files as they stand, nothing executed."""
+    cases = [(path.name, "\n".join(structure.faults(path))) for path in request.paths]
+    course = "\n".join(structure.course_faults(notebooks.select([])))
+    return from_cases("structure of the notebooks", [*cases, ("the course", course)])
+
+
+@stage("strict re-execution")
+def strict_reexecution(request: Request) -> Stage:
+    """Every cell executed anew and compared with what is recorded."""
+    junit = request.folder / "strict.xml"
+    verdict = reexecute(request.paths, junit)
+    faults = [f"{path.name}: {fault}" for path, found in verdict.faults.items() for fault in found]
+    return Stage("strict re-execution", verdict.passed, verdict.failed, faults, junit=junit)
+
+
+@stage("canaries")
+def canaries_caught(request: Request) -> Stage:
+    """The defective notebooks, each of which must be caught, and the sound one, which must pass."""
+    found = canaries.canaries()
+    result = from_cases("canaries", [(f"{one.name} ({one.half})", "" if one.is_right else str(one)) for one in found])
+    print(f"caught {result.passed} of {len(found)}")
+    return result
+
+
+@stage("recorded anew, byte for byte", slow=True)
+def recorded_anew(request: Request) -> Stage:
+    """The notebooks recorded into a copy: notebook, generations and near ties must come out the same."""
+    copy = request.folder / "copy"
+    record.copy_course(notebooks.ROOT, copy, request.paths)
+    cases = []
+    for path in request.paths:
+        try:
+            record.record(path, copy)
+            cases += [(path.name, "")]
+        except Stop as stop:
+            cases += [(path.name, str(stop))]
+    return from_cases("recorded anew, byte for byte", cases + compare_trees(copy, notebooks.ROOT))
+
+
+def compare_trees(copy: Path, root: Path) -> list[tuple[str, str]]:
+    """Each file of the copy and of the course's results, with what is wrong when they differ (times do differ)."""
+    files = {path.relative_to(copy) for path in copy.rglob("*") if path.is_file()}
+    files |= {path.relative_to(root) for path in (root / "results").rglob("*") if path.is_file()}
+    looked_at = sorted(file for file in files if file.parts[:2] not in _LEFT_OUT)
+    return [(file.as_posix(), "" if same_bytes(copy / file, root / file) else "is another when recorded anew")
+            for file in looked_at]
+
+
+_LEFT_OUT = {("results", name) for name in (*results.IGNORED, results.TIMES)}
+
+
+def same_bytes(one: Path, other: Path) -> bool:
+    """Whether both files are there and equal."""
+    return one.exists() and other.exists() and one.read_bytes() == other.read_bytes()
+
+
+@stage("ruff", slow=True)
+def ruff(request: Request) -> Stage:
+    """What the linter says about the code."""
+    code = call([sys.executable, "-m", "ruff", "check", "--no-cache", "--extend-exclude",
+                 "lib/tests/canaries/*.ipynb", str(notebooks.ROOT)])
+    return from_cases("ruff", [("ruff check", f"it ended with code {code}" if code else "")])
+
+
+STAGES = [unit_tests, structure_of_notebooks, strict_reexecution, canaries_caught, recorded_anew, ruff]

@@ -1,0 +1,87 @@
+"""nbval's kernel made strict: this environment's Python, its replies kept, its death noticed."""
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from pathlib import Path
+from queue import Empty
+
+import psutil
+from nbval.kernel import RunningKernel
+
+from lib.machinery import kernels, ledger, notebooks
+from lib.machinery.results import copy_aside
+
+_GLANCE = 0.5  # seconds between two looks at whether the kernel lives
+
+
+class KernelDied(Exception):
+    """The kernel's process has ended while an answer was awaited."""
+
+
+class StrictKernel(RunningKernel):
+    """Runs one notebook, which writes to a copy of the course's results/; its generations are kept."""
+
+    def __init__(self, cwd: Path, startup_timeout: float) -> None:
+        self.reply: dict = {}
+        self.kinds: set[str] = set()
+        self.workshop = kernels.Workshop()
+        self.lines = self.workshop.folder / "ledger.jsonl"
+        self.process, self.kc = None, None
+        try:
+            self._start(cwd, startup_timeout)
+        except BaseException:
+            self.stop()
+            raise
+
+    def _start(self, cwd: Path, startup_timeout: float) -> None:
+        copies = self.workshop.folder / "results"
+        copy_aside(cwd.parent / "results", copies)
+        environment = notebooks.child_environment(COURSE_STRICT="1", COURSE_LEDGER=self.lines, COURSE_RESULTS=copies)
+        self.km = self.workshop.manager()
+        self.km.start_kernel(**self.workshop.start_options(cwd, environment))
+        self.process = psutil.Process(self.km.provisioner.pid)
+        self.kc = self.km.client()
+        self.kc.start_channels()
+        self.kc.wait_for_ready(timeout=startup_timeout)
+        self._ensure_iopub_up()
+
+    def generations(self) -> list[dict]:
+        """What the models have generated in this kernel so far."""
+        return ledger.read(self.lines)
+
+    def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
+        """As JupyterLab sends a cell: with history, so that `Out[1]` and a trailing `;` mean what they mean there."""
+        self.reply, self.kinds = {}, set()
+        return self.kc.execute(cell_input, store_history=True, allow_stdin=allow_stdin, stop_on_error=False)
+
+    def get_message(self, stream: str, timeout: float | None = None) -> dict:
+        """The next message; Empty after `timeout` seconds; KernelDied as soon as none can come any more."""
+        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        while True:
+            alive = self.is_alive()
+            try:
+                return self._noted(super().get_message(stream, timeout=min(_GLANCE, max(end - time.monotonic(), 0))))
+            except Empty:
+                if not alive:
+                    raise KernelDied from None
+                if time.monotonic() >= end:
+                    raise
+
+    def _noted(self, message: dict) -> dict:
+        self.kinds.add(message["msg_type"])
+        if message["msg_type"] == "execute_reply":
+            self.reply = message["content"]
+        return message
+
+    def stop(self) -> None:
+        """Ends the kernel with all its children, dead or alive, and removes its files; may be called twice."""
+        family = kernels.family_of(self.process)
+        if self.kc is not None:
+            self.kc.stop_channels()
+        if hasattr(self, "km"):
+            with suppress(RuntimeError):
+                self.km.shutdown_kernel(now=True)
+            del self.km
+        kernels.end(family)
+        self.workshop.close()

@@ -1,0 +1,52 @@
+"""The recorded outputs of a code cell: nothing that warns, fails, changes, or tells of the machine it was made on."""
+from __future__ import annotations
+
+import html
+import re
+
+from nbformat import NotebookNode
+
+from lib.machinery.outputs import FIGURES, values
+
+LEAST_ALT_WORDS = 4
+PATHS = re.compile(r"(?<![\w.~])/(?:home|root|tmp|Users|var/folders|private|mnt|opt)/[\w.-]*"
+                   r"|\b[A-Za-z]:\\+(?:Users|Windows|Temp)\b|site-packages|ipykernel_\d+")
+_MACHINE = {
+    "a path of the machine": PATHS,
+    "an address or a port": re.compile(
+        r"\b(?:localhost|(?:\d{1,3}\.){3}\d{1,3})(?::\d+)?\b|\bport[ =:]+\d{2,5}\b", re.I),
+    "an object's address": re.compile(r"\bat 0x[0-9a-fA-F]+"),
+    "a version of the machine": re.compile(
+        r"\b(?:python|cpython|torch|transformers|numpy|linux|glibc|windows|macos|darwin)[ /=:v]+\d+\.\d+"
+        r"|\b\d+\.\d+\.\d+\+(?:cpu|cu\d+)", re.I),
+    "a failed magic": re.compile(r"\bUsageError\b"),
+}
+
+
+def faults(cell: NotebookNode) -> list[str]:
+    """What is wrong with the outputs of a code cell."""
+    return [fault for output in cell.outputs for fault in _kind_faults(output) + image_faults(output)
+            + [f"an output holds {what} ({found.group()!r})" for what, found in machine(output)]]
+
+
+def _kind_faults(output: NotebookNode) -> list[str]:
+    checks = {"stderr is recorded as an output": output.get("name") == "stderr",
+              "an exception is recorded as an output": output.output_type == "error",
+              "a live widget is recorded as an output": any("widget" in mime for mime in output.get("data", {}))}
+    return [fault for fault, wrong in checks.items() if wrong]
+
+
+def image_faults(output: NotebookNode) -> list[str]:
+    """Images without a text that says what is to be seen."""
+    data, metadata = output.get("data", {}), output.get("metadata", {})
+    texts = [metadata.get(mime, {}).get("alt") or metadata.get("alt") or "" for mime in data if mime in FIGURES]
+    tags = re.findall(r"<(?:img|svg)\b[^>]*>", data.get("text/html", ""), re.I)
+    texts += [" ".join(re.findall(r"""\b(?:alt|aria-label)=["']([^"']*)""", tag, re.I)) for tag in tags]
+    return [f"an image has no alternative text of at least {LEAST_ALT_WORDS} words (it says {text!r})"
+            for text in texts if len(text.split()) < LEAST_ALT_WORDS]
+
+
+def machine(output: NotebookNode) -> list[tuple[str, re.Match]]:
+    """What an output tells of the machine that recorded it."""
+    text = html.unescape("\n".join(values(output).values()))
+    return [(what, found) for what, pattern in _MACHINE.items() if (found := pattern.search(text))]

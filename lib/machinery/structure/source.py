@@ -1,0 +1,44 @@
+"""The source of a code cell: plain Python, short, without what only a notebook understands."""
+from __future__ import annotations
+
+import ast
+import io
+import re
+import tokenize
+
+from nbformat import NotebookNode
+
+MOST_LINES = 20
+MOST_COLUMNS = 79
+_BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER}
+_PLAIN = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+_MARKER = re.compile(r"NBVAL_|PYTEST_VALIDATE_")
+
+
+def faults(cell: NotebookNode) -> list[str]:
+    """What is wrong with the source of a code cell."""
+    if not cell.source.strip():
+        return ["it is empty"]
+    return size_faults(cell.source) + python_faults(cell.source)
+
+
+def size_faults(source: str) -> list[str]:
+    """Too many lines, or too long ones."""
+    lines = source.splitlines()
+    found = [f"it has {len(lines)} lines; at most {MOST_LINES}"] if len(lines) > MOST_LINES else []
+    return found + [f"line {place} has {len(line)} columns; at most {MOST_COLUMNS}"
+                    for place, line in enumerate(lines, start=1) if len(line) > MOST_COLUMNS]
+
+
+def python_faults(source: str) -> list[str]:
+    """Magics, `!`, `?`, a `;` at a line's end, and markers that would change what is compared."""
+    try:
+        tree = compile(source, "<cell>", "exec", _PLAIN, dont_inherit=True)
+    except (SyntaxError, ValueError) as error:
+        return [f"line {getattr(error, 'lineno', 1)} is no plain Python: magics, ! and ? are not used here"]
+    found = [f"line {node.lineno} reaches for IPython's get_ipython" for node in ast.walk(tree)
+             if isinstance(node, ast.Name) and node.id == "get_ipython"]
+    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
+    found += [f"line {token.start[0]} ends with ';'" for token, after in zip(tokens, tokens[1:], strict=False)
+              if token.type == tokenize.OP and token.string == ";" and after.type in _BLANK]
+    return found + ["it holds a marker of nbval"] * bool(_MARKER.search(source))

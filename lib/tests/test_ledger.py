@@ -1,0 +1,55 @@
+"""Generations kept beside a recording, near ties, and where two runs part."""
+import json
+
+import pytest
+
+from lib.machinery import ledger
+
+
+def generation(ids, gaps=None, model="m", prompt=(1, 2)):
+    return {"model": model, "prompt_ids": list(prompt), "ids": ids, "text": "", "stop_reason": "eos",
+            "gaps": gaps if gaps is not None else [0.5] * len(ids)}
+
+
+def test_no_file_is_no_generation(tmp_path):
+    assert ledger.read(tmp_path / "ledger.jsonl") == []
+
+
+def test_one_generation_a_line_and_the_near_ties_of_all_notebooks(tmp_path):
+    ledger.write(tmp_path, "02", [generation([5], [0.00001])])
+    ledger.write(tmp_path, "01", [generation([3, 4], [0.5, 0.00042]), generation([], [])])
+    lines = ledger.generations_path(tmp_path, "01").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "[" and lines[-1] == "]" and len(lines) == 4
+    assert json.loads(lines[1].rstrip(","))["smallest_gap"] == 0.0
+    assert json.loads(lines[2]) == {"model": "m", "prompt_ids": [1, 2], "ids": [], "stop_reason": "eos",
+                                    "smallest_gap": None}
+    assert ledger.read_json(ledger.near_ties_path(tmp_path)) == [
+        {"notebook": "01", "generation": 1, "token": 2, "gap": 0.0004},
+        {"notebook": "02", "generation": 1, "token": 1, "gap": 0.0}]
+
+
+def test_a_notebook_that_generates_nothing_any_more_keeps_nothing(tmp_path):
+    ledger.write(tmp_path, "01", [generation([3], [0.0001])])
+    ledger.write(tmp_path, "01", [])
+    assert not ledger.generations_path(tmp_path, "01").exists()
+    assert ledger.near_ties_path(tmp_path).read_text(encoding="utf-8") == "[]\n"
+
+
+@pytest.mark.parametrize("now, says", [
+    (generation([3, 4, 5], [0.5, 0.0004, 0.5]), None),
+    (generation([3, 9], [0.5, 0.0004]), "near tie at token 2 of generation 1 (gap 0.0004)"),
+    (generation([3, 9], [0.5, 0.7]), "generation 1 differs from token 2 on (gap 0.700)"),
+    (generation([3, 4], [0.5, 0.5]), "generation 1 differs from token 3 on (gap inf)"),
+    (generation([3, 4, 5, 6], [0.5] * 3 + [0.2]), "generation 1 differs from token 4 on (gap 0.200)"),
+    (generation([3, 4, 5], prompt=(1,)), "generation 1 was given another prompt, or another model, than recorded"),
+    (generation([3, 4, 5], model="n"), "generation 1 was given another prompt, or another model, than recorded")])
+def test_where_two_runs_part(now, says):
+    kept = [ledger.recorded(generation([3, 4, 5]))]
+    found = ledger.compare(kept, [], [now])
+    assert (found and str(found)) == says
+
+
+def test_a_near_tie_of_the_recording_counts_too():
+    ties = [{"notebook": "01", "generation": 1, "token": 1, "gap": 0.0003}]
+    found = ledger.compare([ledger.recorded(generation([3]))], ties, [generation([4], [0.0012])])
+    assert str(found) == "near tie at token 1 of generation 1 (gap 0.0003)"

@@ -1,0 +1,94 @@
+"""Notebooks as files: choosing, reading, naming, and the surroundings of their kernels."""
+import os
+
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from lib.machinery import Stop, notebooks
+from lib.tests.toys import course, sources
+
+
+@pytest.fixture
+def folder(tmp_path):
+    for name in ("02-second", "01-first", "10-last"):
+        sources(tmp_path, "1", name=name)
+    (tmp_path / "notebooks" / "scratch.ipynb").write_text("", encoding="utf-8")
+    return tmp_path / "notebooks"
+
+
+@pytest.mark.parametrize("numbers, names", [
+    ([], ["01-first", "02-second", "10-last"]), (["10", "1"], ["01-first", "10-last"]), (["02", "2"], ["02-second"])])
+def test_select_gives_the_notebooks_in_order(folder, numbers, names):
+    assert [path.stem for path in notebooks.select(numbers, folder)] == names
+
+
+@pytest.mark.parametrize("number", ["03", "first", ""])
+def test_select_names_what_there_is(folder, number):
+    with pytest.raises(Stop, match="there are: 01, 02, 10"):
+        notebooks.select([number], folder)
+
+
+def test_select_stops_when_there_is_no_notebook(tmp_path):
+    with pytest.raises(Stop):
+        notebooks.select([], tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"nbformat": 3}', '{"nbformat": 4, "cells": 1}'])
+def test_a_broken_file_is_a_stop(tmp_path, text):
+    (tmp_path / "01-x.ipynb").write_text(text, encoding="utf-8")
+    with pytest.raises(Stop, match="01-x.ipynb is no readable notebook"):
+        notebooks.read(tmp_path / "01-x.ipynb")
+
+
+def test_what_is_written_is_read_back_with_plain_line_ends(tmp_path):
+    path = course(tmp_path, ("print('é')", []))
+    text = path.read_bytes()
+    assert "é".encode() in text and b"\r" not in text and text.endswith(b"}\n")
+    assert notebooks.dumps(notebooks.read(path)).encode() == text
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_missing_ids_depend_on_the_content_only():
+    def named():
+        made = new_notebook(cells=[new_code_cell("1", id="kept"), new_code_cell("2"), new_code_cell("2")])
+        del made.cells[1]["id"], made.cells[2]["id"]
+        notebooks.name_cells(made)
+        return [cell.id for cell in made.cells]
+
+    assert named() == named()
+    assert named()[0] == "kept" and len(set(named())) == 3
+
+
+@pytest.mark.parametrize("source, metadata, unchecked, reason, shown", [
+    ("1", {}, False, "", False),
+    ("# not compared: a time\n1", {"tags": ["nbval-ignore-output"], "course": {"unchecked": "a time"}},
+     True, "a time", True),
+    ("# not compared:\n1", {"tags": ["nbval-ignore-output"], "course": "a time"}, True, "", False),
+    ("'# not compared: a time'", {"course": {"unchecked": 3}}, False, "", False)])
+def test_only_the_tag_leaves_a_cell_unchecked(source, metadata, unchecked, reason, shown):
+    cell = new_code_cell(source, metadata=metadata)
+    assert (notebooks.is_unchecked(cell), notebooks.unchecked_reason(cell), notebooks.shows_reason(cell)) == (
+        unchecked, reason, shown)
+
+
+def test_kernels_get_nothing_of_a_shell_or_another_test(monkeypatch):
+    for name in ("PYTEST_ADDOPTS", "MPLBACKEND", "COURSE_STRICT", "COURSE_LEDGER", "PYTHONSTARTUP", "COLUMNS"):
+        monkeypatch.setenv(name, "x")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["elsewhere", str(notebooks.ROOT)]))
+    variables = notebooks.child_environment(COURSE_LEDGER="mine")
+    assert not {"PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST", "MPLBACKEND", "COURSE_STRICT", "COLUMNS"} & set(variables)
+    assert variables["PYTHONPATH"] == os.pathsep.join([str(notebooks.ROOT), "elsewhere"])
+    assert [variables[name] for name in ("COURSE_LEDGER", "PYTHONHASHSEED", "HF_HUB_OFFLINE")] == ["mine", "0", "1"]
+
+
+@pytest.mark.parametrize("chosen, needed", [("", ["qwen2.5-coder-0.5b", "smollm2-135m"]),
+                                            ("smollm2-135m", ["smollm2-135m"])])
+def test_the_models_that_are_needed(monkeypatch, chosen, needed):
+    monkeypatch.setenv("COURSE_MODEL", chosen)
+    assert notebooks.models_needed() == needed
+
+
+def test_another_model_cannot_be_compared(monkeypatch):
+    monkeypatch.setenv("COURSE_MODEL", "smollm2-135m")
+    with pytest.raises(Stop, match="unset it first"):
+        notebooks.require_default_model()
