@@ -13,6 +13,7 @@ for _name, _value in {
     "TRANSFORMERS_VERBOSITY": "error",
     "TRANSFORMERS_NO_ADVISORY_WARNINGS": "1",
     "TQDM_DISABLE": "1",
+    "OMP_WAIT_POLICY": "PASSIVE",             # threads that wait don't spin: several times faster on a busy machine
 }.items():
     os.environ.setdefault(_name, _value)
 

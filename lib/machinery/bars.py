@@ -58,30 +58,23 @@ def _log(label: str, total: int, done: int) -> Iterator[Advance]:
 @contextmanager
 def growth(folder: Path, limit: int, advance: Advance) -> Iterator[None]:
     """Tell `advance` how `folder` grows while another program or library fills it, up to `limit` bytes in all."""
-    stop = threading.Event()
-    first = size(folder)
-    shown = 0
-
-    def look() -> None:
-        nonlocal shown
-        grown = max(0, min(size(folder) - first, limit))
-        advance(grown - shown)
-        shown = grown
+    stop, first, shown = threading.Event(), size(folder), 0
 
     def watch() -> None:
+        nonlocal shown
         while not stop.wait(LOOK):
-            look()
+            grown = max(0, min(size(folder) - first, limit))
+            advance(grown - shown)
+            shown = grown
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
     try:
         yield
-        stop.set()
-        watcher.join()
-        advance(limit - shown)
     finally:
         stop.set()
         watcher.join()
+    advance(limit - shown)
 
 
 def size(folder: Path) -> int:

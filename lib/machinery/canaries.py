@@ -48,6 +48,9 @@ EXPECTED = {
 }
 
 
+SOUND = {name for name, expected in EXPECTED.items() if not any(expected)}
+
+
 class Caught(NamedTuple):
     """One canary in one half of the gate: what was expected of it, and what it said (empty: nothing against it)."""
     name: str

@@ -2,12 +2,12 @@
 from __future__ import annotations
 
 import json
+import shutil
 from math import prod
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from tokenizers import Tokenizer
 
 from .. import models
 from . import Stop, bars, folders
@@ -25,7 +25,11 @@ def write_model(name: str, checkpoint: Path, folder: Path) -> None:
     folders.check_parameters(name, parameters)
     settings.pop("torch_dtype", None)
     folders.write_json(folder / "config.json", {**settings, "dtype": "float32"})
-    write_texts(checkpoint, folder, models.entry(name)["eos"])
+    try:
+        write_texts(checkpoint, folder, models.entry(name)["eos"])
+    except KeyError as error:
+        raise Stop(f"The files of {name} in {checkpoint} lack {error}: its source is another model than the registry "
+                   "means.") from error
     with bars.bar(f"{name}: convert", 4 * parameters) as advance:
         digest = write_weights(folder / folders.WEIGHTS, weights, advance)
     place = models.entry(name)["hub"]
@@ -47,8 +51,10 @@ def _weights_in(path: Path) -> list[Weight]:
             entries = json.loads(file.read(length))
             entries.pop("__metadata__", None)
             placed = sorted(entries.items(), key=lambda entry: entry[1]["data_offsets"])
+            if 8 + length + placed[-1][1]["data_offsets"][1] != path.stat().st_size:
+                raise ValueError("its size is not the one its header gives")
             return [_weight(path, 8 + length, name, facts) for name, facts in placed]
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
             raise Stop(f"{path} is damaged ({error}): delete it and give the command again.") from error
 
 
@@ -56,9 +62,13 @@ def _weight(path: Path, start: int, name: str, facts: dict[str, Any]) -> Weight:
     """One weight and the jobs that make its float32 values; ValueError for a type of numbers that is not known."""
     if facts["dtype"] not in STORED:
         raise ValueError(f"{name} is stored as {facts['dtype']}; known are {', '.join(STORED)}")
-    shape = tuple(facts["shape"])
-    stored = np.memmap(path, STORED[facts["dtype"]], "r", start + facts["data_offsets"][0], (prod(shape),))
-    return Weight(name, shape, by_rows(stored, 1, _from_bf16 if facts["dtype"] == "BF16" else np.float32))
+    kind, first, shape = STORED[facts["dtype"]], start + facts["data_offsets"][0], tuple(facts["shape"])
+
+    def make(begin: int, end: int) -> np.ndarray:
+        stored = np.memmap(path, kind, "r", first + begin * kind.itemsize, (end - begin,))
+        return _from_bf16(stored) if facts["dtype"] == "BF16" else stored.astype(np.float32)
+
+    return Weight(name, shape, by_rows(prod(shape), 1, make))
 
 
 def _from_bf16(values: np.ndarray) -> np.ndarray:
@@ -69,22 +79,22 @@ def _from_bf16(values: np.ndarray) -> np.ndarray:
 def write_texts(checkpoint: Path, folder: Path, eos: list[str]) -> None:
     """Write the tokenizer's files and generation_config.json; the first of `eos` ends a turn, all end a reply."""
     settings = _read(checkpoint / "tokenizer_config.json")
-    text = (checkpoint / "tokenizer.json").read_text(encoding="utf-8")
-    tokenizer = Tokenizer.from_str(text)
+    added = _read(checkpoint / "tokenizer.json")["added_tokens"]
+    ids = {token["content"]: token["id"] for token in added}
+    special = [token["content"] for token in added if token["special"]]
     pad = _text(settings.get("pad_token")) or eos[-1]
-    special = [token["content"] for token in json.loads(text)["added_tokens"] if token["special"]]
-    template = checkpoint / "chat_template.jinja"
-    files = {
-        "tokenizer.json": text,
-        "chat_template.jinja": template.read_text(encoding="utf-8") if template.is_file()
-        else settings["chat_template"],
-    }
-    for file, content in files.items():
-        (folder / file).write_text(content, encoding="utf-8", newline="\n")
     length = _read(checkpoint / "config.json")["max_position_embeddings"]
+    shutil.copyfile(checkpoint / "tokenizer.json", folder / "tokenizer.json")
+    (folder / "chat_template.jinja").write_text(_template(checkpoint, settings), encoding="utf-8", newline="\n")
     folders.write_json(folder / "tokenizer_config.json", tokenizer_config(special, eos[0], pad, length))
-    folders.write_json(folder / "generation_config.json", folders.generation_config(
-        [tokenizer.token_to_id(token) for token in eos], tokenizer.token_to_id(pad)))
+    folders.write_json(folder / "generation_config.json",
+                       folders.generation_config([ids[token] for token in eos], ids[pad]))
+
+
+def _template(checkpoint: Path, settings: dict) -> str:
+    """The chat template: a file of its own, or, in older repositories, a setting of the tokenizer."""
+    path = checkpoint / "chat_template.jinja"
+    return path.read_text(encoding="utf-8") if path.is_file() else settings["chat_template"]
 
 
 def _text(token: str | dict | None) -> str | None:

@@ -15,9 +15,10 @@ from lib.machinery.machine import gigabytes
 
 
 class Group(NamedTuple):
-    """Paths that are removed together, and what that costs."""
+    """Paths below `base` that are removed together, and what that costs."""
 
     name: str
+    base: Path
     paths: list[Path]
     price: str
 
@@ -25,20 +26,20 @@ class Group(NamedTuple):
 def groups(root: Path = environment.ROOT, cache: Path | None = None) -> list[Group]:
     """Everything the course may have left on disk, whether it is there or not."""
     cache = cache or machine.cache_folder()
-    made = [Group("the packages (.venv)", [root / ".venv"], "set-up runs again, minutes"),
-            Group("executed copies (results/run)", [root / "results" / "run"], "the next run makes them"),
-            Group("your working copies (results/lab)", [root / "results" / "lab"], "your own edits are lost")]
-    models = [Group(f"model {name}", [cache / "models" / name], "fetched and converted again when needed")
+    made = [Group("the packages (.venv)", root, [root / ".venv"], "set-up runs again, minutes"),
+            Group("executed copies (results/run)", root, [root / "results" / "run"], "the next run makes them"),
+            Group("your working copies (results/lab)", root, [root / "results" / "lab"], "your own edits are lost")]
+    models = [Group(f"model {name}", cache, [cache / "models" / name], "fetched and converted again when needed")
               for name in preflight.registry()]
-    rest = [Group("downloads of models", [cache / "downloads"], "fetched again if a model has to be"),
-            Group("leftovers of runs that were killed", leftovers(root), "nothing")]
+    rest = [Group("downloads of models", cache, [cache / "downloads"], "fetched again if a model has to be"),
+            Group("what tools and killed runs left behind", root, leftovers(root), "nothing")]
     return made + models + rest
 
 
 def leftovers(root: Path) -> list[Path]:
     """Caches of tools and half-written files that no command needs."""
-    names = (".pytest_cache", ".ruff_cache", ".hypothesis", "lib/.pytest_cache")
-    return [root / name for name in names] + [*(root / "lib").rglob("__pycache__"), *root.rglob(".ipynb_checkpoints")]
+    names = (".pytest_cache", ".ruff_cache", ".hypothesis", ".ipynb_checkpoints", "notebooks/.ipynb_checkpoints")
+    return [root / name for name in names] + sorted((root / "lib").rglob("__pycache__"))
 
 
 def main(arguments: argparse.Namespace) -> int:
@@ -76,13 +77,14 @@ def asked(group: Group) -> bool:
 
 def remove(group: Group) -> bool:
     """Remove a group's folders; False, with a word, where one is a link or in use."""
-    return all([remove_folder(path) for path in group.paths])
+    return all([remove_folder(path, group.base) for path in group.paths])
 
 
-def remove_folder(path: Path) -> bool:
-    """Remove one folder whole; a link, or a folder reached by one, is left alone."""
-    if path.is_symlink():
-        print(f"{path} is a link and was left alone; remove what it names yourself.")
+def remove_folder(path: Path, base: Path) -> bool:
+    """Remove one folder whole; a link, or a folder that is reached from `base` by one, is left alone."""
+    inner = [path, *path.parents][:len(path.relative_to(base).parts)]
+    if any(step.is_symlink() for step in inner):
+        print(f"{path} is or lies behind a link and was left alone; remove what it names yourself.")
         return False
     if (path / "course.lock").exists():
         return _remove_unused(path)

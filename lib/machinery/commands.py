@@ -155,7 +155,7 @@ def verdict(error: BaseException) -> int:
 
 def sentence_of(error: BaseException) -> str | None:
     """What to tell the user about `error`, or None if it isn't theirs to mend."""
-    if isinstance(error, Stop):
+    if isinstance(error, Stop) or (isinstance(error, MemoryError) and str(error)):
         return str(error)
     if isinstance(error, MemoryError):
         return ("Memory ran out: close other programs or set "

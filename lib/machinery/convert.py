@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -61,10 +62,8 @@ def weights_of(gguf: Header) -> list[Weight]:
     `output.weight`, where the file has one, stands for the embedding too: it is the same tied matrix of the
     original model, which the quantiser stored a second time and with more bits.
     """
-    tensors = dict.fromkeys(gguf.tensors)
-    if "output.weight" in tensors:
-        del tensors["output.weight"]
-    return [_weight(gguf, name) for name in sorted(tensors, key=_place)]
+    names = [name for name in gguf.tensors if name != "output.weight"]
+    return [_weight(gguf, name) for name in sorted(names, key=_place)]
 
 
 def torch_name(name: str) -> str:
@@ -83,13 +82,15 @@ def _place(name: str) -> tuple:
 
 
 def _weight(gguf: Header, name: str) -> Weight:
-    """One weight and the jobs that make its float32 values, about eight megabytes at a time."""
+    """One weight and the jobs that make its float32 values."""
     stored = "output.weight" if name == "token_embd.weight" and "output.weight" in gguf.tensors else name
-    tensor, rows = gguf.tensors[stored], gguf.rows(stored)
+    tensor = gguf.tensors[stored]
     if gguf.metadata["general.architecture"] == "llama" and re.search(r"\.attn_[qk]\.", name):
-        rows = unpermuted(rows, heads(gguf.metadata, name))
-    return Weight(torch_name(name), tensor.shape,
-                  by_rows(rows, tensor.shape[-1], lambda part: dequantize(part, tensor.type)))
+        jobs = [lambda: dequantize(unpermuted(gguf.rows(name), heads(gguf.metadata, name)), tensor.type)]
+    else:
+        jobs = by_rows(prod(tensor.shape[:-1]), tensor.shape[-1],
+                       lambda start, stop: dequantize(gguf.rows(stored, start, stop), tensor.type))
+    return Weight(torch_name(name), tensor.shape, jobs)
 
 
 def heads(metadata: dict[str, Any], name: str) -> int:

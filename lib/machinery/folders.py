@@ -78,11 +78,25 @@ def put_in_place(final: Path) -> Iterator[Path]:
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
+@contextmanager
+def replacing(target: Path) -> Iterator[Path]:
+    """A path beside `target` whose file takes its place at the end, or is removed where the work fails."""
+    part = target.with_name(target.name + ".part")
+    part.unlink(missing_ok=True)
+    try:
+        yield part
+        sync(part)
+        os.replace(part, target)
+        sync(target.parent)
+    finally:
+        part.unlink(missing_ok=True)
+
+
 def sync(path: Path) -> None:
     """Have the disk hold what was written to a file or folder (folders: where the system can)."""
     if path.is_dir() and os.name == "nt":
         return
-    handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)
+    handle = os.open(path, os.O_RDWR if os.name == "nt" else os.O_RDONLY)
     try:
         os.fsync(handle)
     finally:

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from lib.machinery import Stop, notebooks
 from lib.machinery.canaries import canaries  # noqa: F401  (the gate's own word for them)
+from lib.machinery.ready import make_ready
 from lib.machinery.stages import STAGES, Request, Stage
 
 
@@ -24,8 +25,7 @@ def main(arguments: argparse.Namespace) -> int:
         raise Stop(f"{arguments.junit} cannot be written: give --junit a file in a folder that exists.")
     paths = notebooks.select(arguments.notebooks)
     notebooks.require_default_model()
-    from lib.machinery import fetch
-    fetch.ensure(notebooks.models_needed())
+    make_ready()
     return gate(paths, arguments.all, junit)
 
 

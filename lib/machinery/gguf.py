@@ -39,11 +39,16 @@ class Header(NamedTuple):
     metadata: dict[str, Any]
     tensors: dict[str, Tensor]
 
-    def rows(self, name: str) -> np.ndarray:
-        """The tensor's stored bytes, one row of the matrix per row, as a read-only view of the file."""
+    def rows(self, name: str, start: int = 0, stop: int | None = None) -> np.ndarray:
+        """The stored bytes of the tensor's rows from `start` up to `stop`, a row of the matrix per row.
+
+        A read-only view of the file; its memory is given back with it.
+        """
         tensor = self.tensors[name]
-        data = np.memmap(self.path, np.uint8, "r", tensor.offset, (tensor.nbytes,))
-        return data.reshape(prod(tensor.shape[:-1]), -1)
+        count = prod(tensor.shape[:-1])
+        width = tensor.nbytes // count
+        stop = count if stop is None else min(stop, count)
+        return np.memmap(self.path, np.uint8, "r", tensor.offset + start * width, (stop - start, width))
 
 
 def read_header(path: Path) -> Header:

@@ -33,14 +33,11 @@ def fetch_file(name: str, target: Path) -> None:
         os.unlink(path.resolve())
         raise Stop(f"{entry['file']} of {place['repository']} has SHA-256 {found[:12]}…, not "
                    f"{entry['file_sha256'][:12]}…, and was deleted from the hub's cache: give the command again.")
-    part = target.with_name(target.name + ".part")
-    part.unlink(missing_ok=True)
-    try:
-        os.link(path.resolve(), part)  # no second copy where both lie on one disk
-    except OSError:
-        shutil.copyfile(path, part)
-        folders.sync(part)
-    os.replace(part, target)
+    with folders.replacing(target) as part:
+        try:
+            os.link(path.resolve(), part)  # no second copy where both lie on one disk
+        except OSError:
+            shutil.copyfile(path, part)
 
 
 def make(name: str) -> None:
@@ -89,7 +86,7 @@ def telling(name: str) -> Iterator[None]:
 
 def sentence(error: Exception, repository: str, revision: str, name: str) -> str:
     """What happened and what to do, for an error of the hub library."""
-    again = f"then give the command `python -m lib fetch {name}`"
+    again = f"then give the command `python3 -m lib fetch {name}`"
     if isinstance(error, errors.RepositoryNotFoundError) and not isinstance(error, errors.GatedRepoError):
         return f"The hub has no model {repository} (or it is private): check its name in lib/machinery/models.json."
     if _status(error) in (401, 403):

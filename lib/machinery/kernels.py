@@ -92,6 +92,7 @@ def execute(client: NotebookClient, cwd: Path, environment: dict[str, str], outc
         shown.watch(kernel)
         for index, cell in enumerate(client.nb.cells):
             if cell.cell_type == "code" and cell.source.strip():
+                outcome.at = notebooks.label(outcome.cells + 1, cell)
                 client.execute_cell(cell, index, execution_count=outcome.cells + 1)
                 outcome.cells += 1
                 after_each()
@@ -123,18 +124,18 @@ def _abandon_tasks() -> None:
         loop.run_until_complete(asyncio.gather(*tasks, return_exceptions=True))
 
 
-def in_one_line(failure: BaseException, place: int) -> str:
-    """What went wrong in code cell `place`, for a table."""
+def in_one_line(failure: BaseException, at: str) -> str:
+    """What went wrong, and `at` which cell, for a table."""
     if isinstance(failure, KeyboardInterrupt):
-        return f"interrupted in cell {place}"
+        return f"interrupted in {at}"
     if isinstance(failure, DeadKernelError):
-        return f"the kernel died in cell {place}; often too little memory"
+        return f"the kernel died in {at}; often too little memory"
     if isinstance(failure, CellTimeoutError):
-        return f"cell {place} took too long"
+        return f"{at} took too long"
     if isinstance(failure, CellExecutionError):
         first = (failure.evalue.strip() or "no message").splitlines()[0]
-        return f"cell {place}: {failure.ename}: {first}"[:300]
-    return f"cell {place}: {type(failure).__name__}: {failure}".splitlines()[0][:300]
+        return f"{at}: {failure.ename}: {first}"[:300]
+    return f"{at}: {type(failure).__name__}: {failure}".splitlines()[0][:300]
 
 
 def memory(process: psutil.Process) -> int:

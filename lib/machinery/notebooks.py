@@ -17,8 +17,8 @@ UNCHECKED_TAG = "nbval-ignore-output"
 UNCHECKED_COMMENT = "# not compared:"
 # What a person's shell or another test run could bring along, and what would change an output.
 _DROPPED = ("PYTEST_CURRENT_TEST", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "MPLBACKEND",
-            "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTHONOPTIMIZE", "PYTHONINSPECT", "COLUMNS", "LINES", "FORCE_COLOR",
-            "NO_COLOR", "JPY_PARENT_PID", "COURSE_STRICT", "COURSE_LEDGER")
+            "MATPLOTLIBRC", "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTHONOPTIMIZE", "PYTHONINSPECT", "COLUMNS", "LINES",
+            "FORCE_COLOR", "NO_COLOR", "JPY_PARENT_PID", "COURSE_STRICT", "COURSE_LEDGER")
 
 
 def select(numbers: list[str], folder: Path | None = None) -> list[Path]:
@@ -73,7 +73,7 @@ def code_cells(notebook: NotebookNode) -> list[NotebookNode]:
 
 def label(place: int, cell: NotebookNode) -> str:
     """How messages name a code cell: its number from 1 and its id."""
-    return f"cell {place} ({cell.get('id', 'no id')})"
+    return f"cell {place} ({cell['id']})" if "id" in cell else f"cell {place}"
 
 
 def is_unchecked(cell: NotebookNode) -> bool:
@@ -109,11 +109,13 @@ def _names(digest: str):
 
 
 def child_environment(**extra: str | Path) -> dict[str, str]:
-    """The variables of a process that runs notebooks: this checkout first, nothing of a shell or another test."""
+    """The variables of a process that runs notebooks: this checkout first, nothing of a shell or a home folder."""
+    from lib import models
     kept = {name: value for name, value in os.environ.items() if name not in _DROPPED}
     paths = [str(ROOT), *filter(None, kept.get("PYTHONPATH", "").split(os.pathsep))]
     fixed = {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONHASHSEED": "0", "PYTHONUTF8": "1",
-             "HF_HUB_OFFLINE": "1", "COURSE_RESULTS": str(ROOT / "results")}
+             "HF_HUB_OFFLINE": "1", "COURSE_RESULTS": str(ROOT / "results"),
+             "MPLCONFIGDIR": str(models.cache_folder() / "matplotlib")}
     return {**kept, **fixed, **{name: str(value) for name, value in extra.items()}}
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from lib.machinery import Stop, kernels, ledger, notebooks
 from lib.machinery.normalise import keep_unchecked, normalise, refuse_stderr
+from lib.machinery.ready import make_ready
 from lib.machinery.results import bring_back, copy_aside
 from lib.machinery.watch import Outcome, Watch
 
@@ -22,8 +23,7 @@ def main(arguments: argparse.Namespace) -> int:
     """`python3 -m lib record [NN …] [--times]`: 0 when all are recorded; Stop when one cannot be."""
     paths = notebooks.select(arguments.notebooks)
     notebooks.require_default_model()
-    from lib.machinery import fetch
-    fetch.ensure(notebooks.models_needed())
+    make_ready()
     for path in paths:
         Console(highlight=False).print(record(path, notebooks.ROOT, arguments.times))
     return 0
@@ -54,7 +54,7 @@ def execute(path: Path, before: NotebookNode, results: Path, lines: Path) -> Not
             kernels.execute(Recorder(notebook), path.parent, environment, outcome, shown)
         refuse_stderr(notebook)
     except kernels.FAILURES as failure:
-        raise Stop(f"{path.stem} is not recorded: {kernels.in_one_line(failure, outcome.cells + 1)}.") from failure
+        raise Stop(f"{path.stem} is not recorded: {outcome.failure}.") from failure
     except Stop as refusal:
         raise Stop(f"{path.stem} is not recorded: {refusal}") from refusal
     return normalise(notebook)

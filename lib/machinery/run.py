@@ -10,14 +10,14 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 from lib.machinery import kernels, notebooks, watch
+from lib.machinery.ready import make_ready
 from lib.machinery.watch import Outcome
 
 
 def main(arguments: argparse.Namespace) -> int:
     """`python3 -m lib run [NN …]`: 0 when every notebook ran to its end, 1 when one failed, 130 when interrupted."""
     paths = notebooks.select(arguments.notebooks)
-    from lib.machinery import fetch
-    fetch.ensure(notebooks.models_needed())
+    make_ready()
     return run(paths, notebooks.ROOT / "results" / "run")
 
 

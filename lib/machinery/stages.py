@@ -99,7 +99,10 @@ def canaries_caught(request: Request) -> Stage:
     """The defective notebooks, each of which must be caught, and the sound one, which must pass."""
     found = canaries.canaries()
     result = from_cases("canaries", [(f"{one.name} ({one.half})", "" if one.is_right else str(one)) for one in found])
-    print(f"caught {result.passed} of {len(found)}")
+    missed = {one.name for one in found if not one.is_right}
+    defects = {one.name for one in found} - canaries.SOUND
+    print(f"caught {len(defects - missed)} of {len(defects)}; "
+          f"{'the sound one is not green' if canaries.SOUND & missed else 'the sound one is green'}")
     return result
 
 

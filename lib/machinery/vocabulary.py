@@ -47,8 +47,8 @@ RULES = {
 }
 
 
-def write_tokenizer(folder: Path, metadata: dict[str, Any], eos: str, max_length: int) -> list[str]:
-    """Write the tokenizer's files into `folder`; their names. ValueError for an unknown pre-tokenizer."""
+def write_tokenizer(folder: Path, metadata: dict[str, Any], eos: str, max_length: int) -> None:
+    """Write the tokenizer's files into `folder`; ValueError for an unknown pre-tokenizer."""
     pre = metadata.get("tokenizer.ggml.pre")
     if metadata.get("tokenizer.ggml.model") != "gpt2" or pre not in RULES:
         raise ValueError(f"the tokenizer {pre!r} is not one of {', '.join(RULES)}")
@@ -63,7 +63,6 @@ def write_tokenizer(folder: Path, metadata: dict[str, Any], eos: str, max_length
     }
     for file, text in files.items():
         (folder / file).write_text(text, encoding="utf-8", newline="\n")
-    return list(files)
 
 
 def tokenizer_json(metadata: dict[str, Any], rule: Rule) -> dict:

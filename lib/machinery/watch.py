@@ -24,6 +24,7 @@ class Outcome:
     path: Path
     total: int
     cells: int = 0
+    at: str = "the start of the kernel"
     memory: int = 0
     failure: str = ""
     interrupted: bool = False
@@ -62,7 +63,7 @@ class Watch:
 
     def __exit__(self, _, failure: BaseException | None, __) -> None:
         if failure is not None:
-            self.outcome.failure = kernels.in_one_line(failure, self.outcome.cells + 1)
+            self.outcome.failure = kernels.in_one_line(failure, self.outcome.at)
             self.outcome.interrupted = isinstance(failure, KeyboardInterrupt)
         self.outcome.seconds = time.monotonic() - self.outcome.started
         self.closing.set()

@@ -10,6 +10,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from math import prod
 from pathlib import Path
 from typing import NamedTuple
@@ -60,10 +61,10 @@ def header(weights: list[Weight]) -> bytes:
     return len(text).to_bytes(8, "little") + text
 
 
-def by_rows(rows: np.ndarray, width: int, convert: Callable[[np.ndarray], np.ndarray]) -> list[Job]:
-    """Jobs that each convert a slice of stored `rows` of `width` values, about CHUNK values at a time."""
+def by_rows(count: int, width: int, make: Callable[[int, int], np.ndarray]) -> list[Job]:
+    """Jobs that each `make(start, stop)` some of `count` rows of `width` values, about CHUNK values at a time."""
     step = max(1, CHUNK // width)
-    return [lambda start=start: convert(rows[start:start + step]) for start in range(0, len(rows), step)]
+    return [partial(make, start, min(start + step, count)) for start in range(0, count, step)]
 
 
 def _parts(weights: list[Weight]) -> Iterator[memoryview]:

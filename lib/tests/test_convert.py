@@ -1,7 +1,10 @@
 """Conversion: the same numbers, the same tokenizer, the same settings as the original; wrong sources are refused."""
 import hashlib
 import json
+import subprocess
+import sys
 import unicodedata
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,7 +21,7 @@ from transformers import (
 from transformers.modeling_gguf_pytorch_utils import load_gguf_checkpoint
 
 from lib import models
-from lib.machinery import Stop, convert
+from lib.machinery import Stop, convert, fetch
 from lib.tests import sources
 
 ARCHITECTURES = ["qwen2", "llama"]
@@ -250,3 +253,34 @@ def samples(source) -> dict[str, torch.Tensor]:
         names[f"blk.3.{short}.bias"] = f"model.layers.3.{convert.IN_LAYER[short]}.bias"
     return {names[tensor.name]: torch.from_numpy(gguf.quants.dequantize(tensor.data, tensor.tensor_type).copy())
             for tensor in reader.tensors if tensor.name in names}
+
+
+@pytest.mark.model
+def test_real_folders_hold_the_recorded_bytes(real):
+    name, folder = real
+    files = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["files"]
+    recorded = models.entry(name)["converted"]
+    assert {file: files[file]["sha256"] for file in recorded} == recorded
+    assert fetch.verify(name) == []
+
+
+LOADING = """
+import sys, torch
+from transformers import AutoModelForCausalLM
+def private():
+    lines = open("/proc/self/smaps_rollup", encoding="utf-8").read().splitlines()
+    return sum(int(line.split()[1]) for line in lines if line.startswith("Private_Dirty")) // 1024
+AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32)  # imports what loading imports
+before = private()
+model = AutoModelForCausalLM.from_pretrained(sys.argv[1], dtype=torch.float32)
+model(torch.tensor([[1, 2, 3]]))
+print(private() - before)
+"""
+
+
+@pytest.mark.model
+@pytest.mark.skipif(not Path("/proc/self/smaps_rollup").exists(), reason="memory is read as Linux tells it")
+def test_loading_maps_the_weights_and_keeps_no_copy_of_its_own(real):
+    _, folder = real
+    done = subprocess.run([sys.executable, "-c", LOADING, folder], capture_output=True, text=True, encoding="utf-8")
+    assert done.returncode == 0 and int(done.stdout) < 100, done.stdout + done.stderr  # MB, of 538 and 1,976

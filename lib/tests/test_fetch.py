@@ -106,7 +106,7 @@ def test_a_wheel_that_is_gone_stops_with_what_was_tried_and_keeps_the_others(sho
     ("WARNING: Retrying (Retry(total=4)) after connection broken by 'NewConnectionError'\nERROR: No matching "
      "distribution found for x", "the package index does not answer"),
     ("ERROR: a\nERROR: No matching distribution found for x==1\n", "No matching distribution found for x==1"),
-    ("/usr/bin/python3: No module named pip\n", "No module named pip"), ("", "pip gave no reason")])
+    ("/usr/bin/python3: No module named pip\n", "No module named pip"), ("", "it said nothing")])
 def test_the_reason_is_the_one_that_helps(said, words):
     assert words in wheels.reason(said)
 
@@ -252,7 +252,7 @@ def test_a_disk_that_is_full_for_pip_is_said_in_the_same_sentence(shop, monkeypa
 
 def test_too_little_room_is_said_before_anything_is_begun(quick, monkeypatch):
     monkeypatch.setattr(room.shutil, "disk_usage", lambda path: argparse.Namespace(free=10_000_000))
-    with pytest.raises(Stop, match="has 0.0 GB free, and tiny need 0.1 GB"):
+    with pytest.raises(Stop, match="has 0.0 GB free, and to make tiny ready takes 0.1 GB"):
         fetch.ensure(["tiny"])
     assert quick == []
 

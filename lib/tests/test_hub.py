@@ -49,7 +49,8 @@ def write_checkpoint(cache: Path, architecture: str, extra_head: bool = False) -
     model.save_pretrained(place)
     metadata = {
         "model": "gpt2", "pre": "qwen2" if architecture == "qwen2" else "smollm",
-        "tokens": tokens, "token_type": types, "merges": ["h i", "Ġ hi"], "padding_token_id": tokens.index("<|endoftext|>")}
+        "tokens": tokens, "token_type": types, "merges": ["h i", "Ġ hi"],
+        "padding_token_id": tokens.index("<|endoftext|>")}
     metadata = {f"tokenizer.ggml.{key}": value for key, value in metadata.items()}
     metadata["tokenizer.chat_template"] = sources.TEMPLATE
     vocabulary.write_tokenizer(place, metadata, "<|im_end|>", 64)
@@ -58,9 +59,6 @@ def write_checkpoint(cache: Path, architecture: str, extra_head: bool = False) -
     settings |= {"chat_template": sources.TEMPLATE, "pad_token": {"content": "<|endoftext|>"}}
     (place / "tokenizer_config.json").write_text(json.dumps(settings), encoding="utf-8")
     (place / "generation_config.json").write_text('{"do_sample": true, "repetition_penalty": 1.1}', encoding="utf-8")
-    refs = cache / "models--org--tiny" / "refs"
-    refs.mkdir(parents=True)
-    (refs / "main").write_text(REVISION, encoding="utf-8")
     return model
 
 
@@ -134,6 +132,27 @@ def test_a_damaged_file_is_named(offline, monkeypatch, file):
     with pytest.raises(Stop, match=f"{file} is damaged"):
         fetch.ensure(["tiny"])
     assert not models.folder("tiny").exists()
+
+
+def test_weights_cut_short_are_named(offline, monkeypatch):
+    register(monkeypatch, write_checkpoint(offline, "qwen2").num_parameters())
+    path = offline / "models--org--tiny" / "snapshots" / REVISION / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(Stop, match="model.safetensors is damaged"):
+        fetch.ensure(["tiny"])
+    assert not models.folder("tiny").exists()
+
+
+@pytest.mark.parametrize("file, key", [("tokenizer_config.json", "chat_template"), ("tokenizer.json", "added_tokens"),
+                                       ("config.json", "max_position_embeddings")])
+def test_a_setting_that_is_missing_is_named(offline, monkeypatch, file, key):
+    register(monkeypatch, write_checkpoint(offline, "qwen2").num_parameters())
+    path = offline / "models--org--tiny" / "snapshots" / REVISION / file
+    content = json.loads(path.read_text(encoding="utf-8"))
+    del content[key]
+    path.write_text(json.dumps(content), encoding="utf-8")
+    with pytest.raises(Stop, match=f"lack '{key}'"):
+        fetch.ensure(["tiny"])
 
 
 @pytest.fixture

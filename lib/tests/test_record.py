@@ -36,11 +36,11 @@ def test_times_are_renewed_only_when_asked_for(tmp_path):
 
 
 @pytest.mark.parametrize("source, sentence", [
-    ("1 / 0", "cell 2: ZeroDivisionError"),
-    ("%nosuch", "cell 2: UsageError"),
+    ("1 / 0", r"cell 2 \(cell-2\): ZeroDivisionError"),
+    ("%nosuch", r"cell 2 \(cell-2\): UsageError"),
     ("import sys\nprint('mind', file=sys.stderr)", r"cell 2 \(cell-2\) writes to stderr"),
     ("import os\nos.system('echo mind >&2')", r"cell 2 \(cell-2\) writes to stderr"),
-    ("import os\nos._exit(3)", "the kernel died in cell 2"),
+    ("import os\nos._exit(3)", r"the kernel died in cell 2 \(cell-2\)"),
     ("from IPython.display import display\ndisplay(1, display_id=True).update(2)", "changes an output"),
     ("from IPython.display import clear_output\nclear_output()", "changes an output")])
 def test_nothing_is_written_when_something_is_wrong(tmp_path, source, sentence):

@@ -28,9 +28,9 @@ def test_a_notebook_runs_where_it_lies_and_writes_beside_its_copy(tmp_path, caps
 
 
 @pytest.mark.parametrize("source, sentence", [
-    ("1 / 0", "cell 2: ZeroDivisionError: division by zero"),
-    ("%nosuch", "cell 2: UsageError: Line magic function `%nosuch` not found."),
-    ("import os\nos._exit(3)", "the kernel died in cell 2; often too little memory")])
+    ("1 / 0", "cell 2 (cell-2): ZeroDivisionError: division by zero"),
+    ("%nosuch", "cell 2 (cell-2): UsageError: Line magic function `%nosuch` not found."),
+    ("import os\nos._exit(3)", "the kernel died in cell 2 (cell-2); often too little memory")])
 def test_a_failure_is_one_line_and_the_copy_is_kept(tmp_path, source, sentence):
     path = course(tmp_path, ("1", []), (source, []), ("print(6 * 7)", [stdout("42\n")]))
     outcome = run.execute(path, tmp_path / "out")

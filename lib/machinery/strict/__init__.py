@@ -7,6 +7,7 @@ the whole run: the options it insists on, the order and number of cells, and the
 from __future__ import annotations
 
 import json
+import signal
 from pathlib import Path
 
 import nbval
@@ -41,6 +42,7 @@ def pytest_configure(config: pytest.Config) -> None:
     wrong = refused_options(config.option)
     if wrong:
         raise pytest.UsageError(f"a strict run of notebooks does not go with: {', '.join(wrong)}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # to be ended is to be interrupted: kernels go, too
     config.pluginmanager.register(Report(config.option.strict_report), "strict-report")
 
 

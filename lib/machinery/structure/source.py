@@ -35,7 +35,8 @@ def python_faults(source: str) -> list[str]:
     try:
         tree = compile(source, "<cell>", "exec", _PLAIN, dont_inherit=True)
     except (SyntaxError, ValueError) as error:
-        return [f"line {getattr(error, 'lineno', 1)} is no plain Python: magics, ! and ? are not used here"]
+        where, why = getattr(error, "lineno", 1), getattr(error, "msg", error)
+        return [f"line {where} is no plain Python ({why}); magics, ! and ? are not used here"]
     found = [f"line {node.lineno} reaches for IPython's get_ipython" for node in ast.walk(tree)
              if isinstance(node, ast.Name) and node.id == "get_ipython"]
     tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
