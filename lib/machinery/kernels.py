@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -46,6 +47,7 @@ class Workshop:
 
     def manager(self, kind: type[KernelManager] = KernelManager) -> KernelManager:
         """A manager whose kernel is this environment's Python."""
+        ensure_event_loop(prefer_selector_loop=True)  # Windows' own loop would warn that sockets need another
         return kind(kernel_name="python3", kernel_spec_manager=OwnPython(),
                     connection_file=str(self.folder / "kernel.json"))
 
@@ -76,7 +78,7 @@ def session(client: NotebookClient, cwd: Path, environment: dict[str, str]) -> I
         _abandon_tasks()
         if client.km is not None and client.km.has_kernel:
             client._cleanup_kernel()
-        end(family)
+        end(process, family)
         workshop.close()
 
 
@@ -106,12 +108,15 @@ def family_of(process: psutil.Process | None) -> list[psutil.Process]:
     return []
 
 
-def end(processes: list[psutil.Process]) -> None:
-    """Kills those of `processes` that still run, and waits until they are gone."""
-    for process in processes:
+def end(kernel: psutil.Process | None, family: list[psutil.Process]) -> None:
+    """Kills what still runs of a kernel's family, and of its process group, whose leader may be dead already."""
+    for process in family:
         with suppress(psutil.Error):
             process.kill()
-    psutil.wait_procs(processes, timeout=5)
+    if kernel is not None and os.name != "nt":
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(kernel.pid, signal.SIGKILL)
+    psutil.wait_procs(family, timeout=5)
 
 
 def _abandon_tasks() -> None:

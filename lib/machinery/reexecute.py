@@ -75,7 +75,7 @@ def judge(paths: list[Path], told: dict[str, dict], code: int) -> Verdict:
     for path in paths:
         counts = told.get(str(path), {})
         verdict.passed += counts.get("passed", 0)
-        found = counts.get("faults", []) + unproven(path, counts)
+        found = counts.get("faults") or unproven(path, counts)
         if found:
             verdict.faults[path] = found
             verdict.failed += max(counts.get("failed", 0), 1)

@@ -90,7 +90,8 @@ def strict_reexecution(request: Request) -> Stage:
     """Every cell executed anew and compared with what is recorded."""
     junit = request.folder / "strict.xml"
     verdict = reexecute(request.paths, junit)
-    faults = [f"{path.name}: {fault}" for path, found in verdict.faults.items() for fault in found]
+    faults = [fault if fault.startswith(path.name) else f"{path.name}: {fault}"
+              for path, found in verdict.faults.items() for fault in found]
     return Stage("strict re-execution", verdict.passed, verdict.failed, faults, junit=junit)
 
 

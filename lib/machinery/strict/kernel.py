@@ -83,5 +83,5 @@ class StrictKernel(RunningKernel):
             with suppress(RuntimeError):
                 self.km.shutdown_kernel(now=True)
             del self.km
-        kernels.end(family)
+        kernels.end(self.process, family)
         self.workshop.close()
