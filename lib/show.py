@@ -8,6 +8,7 @@ import base64
 import inspect
 import io
 import os
+import re
 from collections.abc import Callable, Iterable
 from html import escape
 from itertools import groupby
@@ -21,18 +22,20 @@ from lib.models import DEFAULT
 
 # Okabe and Ito's palette: told apart with every kind of colour vision; each use also says its meaning in words.
 COLOURS = {"template": "#999999", "system": "#0072B2", "user": "#E69F00", "tool": "#009E73", "model": "#CC79A7"}
+NUMBER = re.compile(r"[-+−]?\d[\d,]*(\.\d+)?( ?%)?")
 VISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "␍"})
 
 
 class Table:
-    """Rows under a header, as text and as HTML; numbers stand right, everything else left."""
+    """Rows under a header, as text and as HTML; columns of numbers stand right, all others left."""
 
     def __init__(self, header: list[str], rows: Iterable[Iterable]):
         rows = [list(row) for row in rows]
         if any(len(row) != len(header) for row in rows):
             raise ValueError(f"every row needs {len(header)} cells, one for each of {header}")
         self.header, self.cells = header, [[cell_text(cell) for cell in row] for row in rows]
-        self.right = [bool(rows) and all(isinstance(row[k], int | float) for row in rows) for k in range(len(header))]
+        columns = list(zip(*self.cells, strict=True)) or [()] * len(header)
+        self.right = [bool(column) and all(map(NUMBER.fullmatch, column)) for column in columns]
 
     def __repr__(self) -> str:
         columns = list(zip(self.header, *self.cells, strict=True))

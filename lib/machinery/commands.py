@@ -176,6 +176,7 @@ def say(sentence: str) -> None:
 def dispatch(arguments: argparse.Namespace, argv: list[str]) -> int:
     """The exit code of a parsed command, run here or handed to the environment's own Python."""
     command = COMMANDS[arguments.command]
+    preflight.check_home()
     if command.needs == "model":
         preflight.check_memory()
     python = environment.ready() if arguments.command != "clean" else None

@@ -189,6 +189,9 @@ def torch(python: Path, version: str, progress: Progress, descriptor: int, log: 
             if failure.kind not in ("network", "absent"):
                 raise
             progress.done("not to be had there")
+    if sys.platform == "linux":
+        progress.note("PyTorch's CPU index can't be used now; if the usual one has only the CUDA build for Linux, "
+                      "that takes gigabytes more.")
     progress.step(f"2/4 torch {version}, from the usual index")
     pip.install(python, arguments, 1, progress, descriptor, log)
     progress.done()

@@ -143,7 +143,7 @@ def processor() -> tuple[str, set[str]]:
 
 def existing(path: Path) -> Path:
     """`path`, or its nearest parent that is there."""
-    return next(folder for folder in (path, *path.parents) if folder.exists())
+    return next(folder for folder in (path.absolute(), *path.absolute().parents) if folder.exists())
 
 
 def disk_free(path: Path) -> int:
@@ -171,8 +171,9 @@ def cache_folder() -> Path:
     """The course's cache folder, as lib.models.cache_folder() says it with platformdirs."""
     if os.environ.get("COURSE_CACHE"):
         return Path(os.environ["COURSE_CACHE"])
+    home = Path(os.path.expanduser("~"))
     if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA") or Path.home() / "AppData/Local") / "llm-applications/Cache"
+        return Path(os.environ.get("LOCALAPPDATA") or home / "AppData/Local") / "llm-applications/Cache"
     if sys.platform == "darwin":
-        return Path.home() / "Library/Caches/llm-applications"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "llm-applications"
+        return home / "Library/Caches/llm-applications"
+    return Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache") / "llm-applications"

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from lib.machinery import environment
+from lib.machinery import environment, machine
 from lib.machinery.pip_failures import PipFailure
 from lib.machinery.progress import Progress
 
@@ -18,8 +18,8 @@ NAMED = re.compile(r"(?:Collecting|Requirement already satisfied:) ([A-Za-z0-9_.
 class Watch:
     """What pip has said so far, and how far it therefore is."""
 
-    def __init__(self, total: int, count_installed: Callable[[], int]):
-        self.total, self.count_installed = total, count_installed
+    def __init__(self, total: int, count_installed: Callable[[], int], count_fetched: Callable[[], int] = lambda: 0):
+        self.total, self.count_installed, self.count_fetched = total, count_installed, count_fetched
         self.lines: list[str] = []
         self.named: set[str] = set()
         self.last, self.installing, self.retrying = "", False, False
@@ -44,7 +44,9 @@ class Watch:
             return "the package index does not answer; pip tries again"
         if self.installing:
             return f"installing, {min(self.count_installed(), self.total)} of {self.total}"
-        return f"fetching, {min(len(self.named), self.total)} of {self.total}, {self.last}"
+        fetched = self.count_fetched() // 1_000_000
+        amount = f", {fetched} MB so far" if fetched else ""
+        return f"fetching, {min(len(self.named), self.total)} of {self.total}, {self.last}{amount}"
 
 
 def install(python: Path, arguments: list[str], total: int, progress: Progress, lock: int, log: Path) -> None:
@@ -53,7 +55,7 @@ def install(python: Path, arguments: list[str], total: int, progress: Progress, 
                "off", *arguments]
     packages = environment.packages_of(environment.VENV, environment.version_of(python) or "")
     before = _count(packages)
-    watch = Watch(total, lambda: _count(packages) - before)
+    watch = Watch(total, lambda: _count(packages) - before, lambda: machine.disk_used(environment.VENV / "tmp"))
     code = run(command, watch, progress, lock, log)
     if code != 0:
         raise PipFailure("\n".join(watch.lines), log.relative_to(environment.ROOT).as_posix())

@@ -65,6 +65,13 @@ def model_disk() -> int:
                if not any((machine.cache_folder() / "models" / name).glob("*/manifest.json")))
 
 
+def check_home() -> None:
+    """Stop for an account without a home folder, as some containers have: Jupyter and the models' cache need one."""
+    if not os.path.isabs(os.path.expanduser("~")):
+        raise Stop("This account has no home folder, which Jupyter and the models need: let the variable HOME name a "
+                   "folder of yours and run the same command again.")
+
+
 def check_writable(folder: Path) -> None:
     """Stop where no file can be made in `folder`, found out by making one."""
     try:

@@ -65,6 +65,13 @@ def test_the_progress_follows_what_pip_says():
                     "the package index does not answer; pip tries again", "installing, 2 of 3"]
 
 
+@pytest.mark.parametrize("fetched, words", [(0, "fetching, 1 of 9, a"), (57_300_000, "fetching, 1 of 9, a, 57 MB so far")])
+def test_what_is_fetched_is_counted(fetched, words):
+    watch = pip.Watch(9, lambda: 0, lambda: fetched)
+    watch.hear("Collecting a==1\n")
+    assert watch.state() == words
+
+
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(environment, "ROOT", tmp_path)

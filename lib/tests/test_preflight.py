@@ -63,6 +63,13 @@ def test_models_count_until_they_are_there(tmp_path, monkeypatch):
     assert both - preflight.model_disk() == 491_400_064 + 4 * 494_032_768
 
 
+def test_an_account_without_a_home_is_told_what_to_set(monkeypatch):
+    assert preflight.check_home() is None
+    monkeypatch.setattr(preflight.os.path, "expanduser", lambda path: path)
+    with pytest.raises(Stop, match="HOME"):
+        preflight.check_home()
+
+
 @pytest.mark.parametrize("code", [errno.EACCES, errno.EROFS, errno.ENOSPC])
 def test_a_folder_that_cannot_be_written_to(code, tmp_path, monkeypatch):
     def refuse(dir):

@@ -42,8 +42,8 @@ def test_a_failure_is_one_line_and_the_copy_is_kept(tmp_path, source, sentence):
 
 @pytest.mark.skipif(os.name == "nt", reason="there are no process groups there")
 def test_a_dead_kernel_leaves_no_children(tmp_path):
-    source = ("import os, subprocess, sys\nchild = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'])\n"
-              "open('child', 'w').write(str(child.pid))")
+    source = ("import os, subprocess, sys\nsleep = [sys.executable, '-c', 'import time; time.sleep(60)']\n"
+              "child = subprocess.Popen(sleep)\nopen('child', 'w').write(str(child.pid))")
     path = sources(tmp_path, source, "os._exit(3)")
     assert run.execute(path, tmp_path / "out").failure.startswith("the kernel died")
     child = int((path.parent / "child").read_text(encoding="utf-8"))
