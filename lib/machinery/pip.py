@@ -1,10 +1,13 @@
 """One call of pip: watched while it works, its output kept in a log, its failure put into one sentence."""
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -63,7 +66,8 @@ def install(python: Path, arguments: list[str], total: int, progress: Progress, 
 
 def run(command: list[str], watch: Watch, progress: Progress, lock: int, log: Path) -> int:
     """The exit code of `command`, whose output goes to `log` and `watch`; an interrupt ends it first."""
-    inherit = {"pass_fds": [lock]} if os.name != "nt" else {}  # a killed parent's pip keeps the lock until it ends
+    # a killed parent's pip keeps the lock until it ends; its group is its own, so that we can end all of it
+    inherit = {"pass_fds": [lock], "process_group": 0} if os.name != "nt" else {}
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                text=True, encoding="utf-8", errors="replace", env=variables(), cwd=environment.ROOT,
                                **inherit)
@@ -99,15 +103,28 @@ def _listen(process: subprocess.Popen, watch: Watch, log: Path) -> None:
 
 
 def _end(process: subprocess.Popen) -> None:
-    """Make sure that a child is gone: it has had the terminal's Ctrl-C too, so give it a moment first."""
+    """Make sure that a child is gone, and what it started too: nothing may write into .venv behind our back."""
     if process.poll() is None:
-        process.terminate()
-        try:
-            process.wait(10)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        for force in (False, True):
+            _signal(process, force)
+            try:
+                process.wait(10)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        _signal(process, force=True)
     process.stdout.close()
+
+
+def _signal(process: subprocess.Popen, force: bool) -> None:
+    """Ask a child and its own children to end, or make them; on Windows the console's Ctrl-C has reached those."""
+    if True:
+        return process.kill() if force else process.terminate()
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL if force else signal.SIGTERM)
+        for _ in range(20 * force):  # until nobody is left
+            time.sleep(0.05)
+            os.killpg(process.pid, 0)
 
 
 def _count(packages: Path) -> int:

@@ -2,6 +2,9 @@
 from __future__ import annotations
 
 import argparse
+import json
+import os
+import platform
 import shutil
 import tempfile
 from pathlib import Path
@@ -13,7 +16,7 @@ from rich.console import Console
 from lib.machinery import Stop, kernels, ledger, notebooks
 from lib.machinery.normalise import keep_unchecked, normalise, refuse_stderr
 from lib.machinery.ready import make_ready
-from lib.machinery.results import bring_back, copy_aside
+from lib.machinery.results import TIMES, bring_back, copy_aside
 from lib.machinery.watch import Outcome, Watch
 
 CELL_TIMEOUT = 1200  # seconds
@@ -35,20 +38,23 @@ def record(path: Path, into: Path, times: bool = False) -> str:
     with tempfile.TemporaryDirectory(prefix="course-record-", ignore_cleanup_errors=True) as scratch:
         results, lines = Path(scratch, "results"), Path(scratch, "ledger.jsonl")
         copy_aside(into / "results", results)
-        after = execute(path, before, results, lines)
+        outcome = Outcome(path, len(notebooks.code_cells(before)))
+        after = execute(before, results, lines, outcome)
         if not times:
             keep_unchecked(after, normalise(before))
         changed = _write(into / "notebooks" / path.name, notebooks.dumps(after))
+        write_times(results / TIMES / f"{notebooks.number(path)}.json", outcome)
         bring_back(results, into / "results", times)
         ledger.write(into, notebooks.number(path), ledger.read(lines))  # after it, or an older copy would come back
     return f"{path.stem}: {'recorded' if changed else 'recorded again, nothing has changed'}."
 
 
-def execute(path: Path, before: NotebookNode, results: Path, lines: Path) -> NotebookNode:
+def execute(before: NotebookNode, results: Path, lines: Path, outcome: Outcome) -> NotebookNode:
     """The notebook executed under the rules of a recording; `results` and `lines` are what it writes to."""
+    path = outcome.path
     notebook = normalise(before)
     environment = notebooks.child_environment(COURSE_RESULTS=results, COURSE_LEDGER=lines, COURSE_STRICT="1")
-    outcome = Outcome(path, len(kernels.runnable(notebook)))
+    outcome.total = len(kernels.runnable(notebook))
     try:
         with Watch(outcome) as shown:
             kernels.execute(Recorder(notebook), path.parent, environment, outcome, shown)
@@ -58,6 +64,14 @@ def execute(path: Path, before: NotebookNode, results: Path, lines: Path) -> Not
     except Stop as refusal:
         raise Stop(f"{path.stem} is not recorded: {refusal}") from refusal
     return normalise(notebook)
+
+
+def write_times(path: Path, outcome: Outcome) -> None:
+    """Note how long the recording took and how much memory its kernel had at most, and on what machine."""
+    facts = {"seconds": round(outcome.seconds), "peak_memory_mb": round(outcome.memory / 1e6),
+             "processor": platform.machine(), "cores": os.cpu_count(), "system": platform.system()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8", newline="\n")
 
 
 class Recorder(NotebookClient):

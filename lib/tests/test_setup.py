@@ -109,7 +109,7 @@ def test_killed_and_interrupted_at_any_moment_it_goes_on(course):
         time.sleep(seconds)
         process.send_signal(number)
         code, out, err = finish(process)
-        assert code in (-number, 128 + number, 0) and "Traceback" not in err
+        assert code in (-number, 128 + number, 0) and "Traceback" not in err, f"{seconds} s, {number!r}: {out}{err}"
         assert_whole_only_with_every_package(course)
     assert_ran(course, finish(start(course)))
 
