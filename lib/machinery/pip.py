@@ -118,7 +118,7 @@ def _end(process: subprocess.Popen) -> None:
 
 def _signal(process: subprocess.Popen, force: bool) -> None:
     """Ask a child and its own children to end, or make them; on Windows the console's Ctrl-C has reached those."""
-    if True:
+    if os.name == "nt":
         return process.kill() if force else process.terminate()
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL if force else signal.SIGTERM)
