@@ -216,6 +216,7 @@ def test_a_probe_takes_the_servers_word(status, reachable, monkeypatch):
     for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY", "PIP_PROXY"):
         monkeypatch.delenv(name, raising=False)
     with http.server.HTTPServer(("127.0.0.1", 0), Answering) as server:
+        server.timeout = 10  # seconds; without a loopback interface nobody comes
         thread = threading.Thread(target=server.handle_request)
         thread.start()
         assert install.answers(f"http://127.0.0.1:{server.server_port}/{status}", 5) == reachable
