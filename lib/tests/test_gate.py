@@ -123,7 +123,7 @@ def test_a_recording_is_green_until_something_in_it_is_changed(recorded, tmp_pat
 def test_recorded_anew_is_compared_to_the_byte(recorded, tmp_path, monkeypatch):
     root = tmp_path
     monkeypatch.setattr(notebooks, "ROOT", root)
-    (root / "results" / "timings").mkdir(parents=True)
+    (root / "results" / "timings").mkdir(parents=True, exist_ok=True)
     (root / "results" / "timings" / "t.json").write_text("1", encoding="utf-8")
     before = tree(root)
     for place, change_one in enumerate([None, "notebooks/01-toy.ipynb", "results/near-ties.json"]):
