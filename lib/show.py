@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import inspect
 import io
+import logging
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -23,6 +24,7 @@ from lib.models import DEFAULT
 # Okabe and Ito's palette: told apart with every kind of colour vision; each use also says its meaning in words.
 COLOURS = {"template": "#999999", "system": "#0072B2", "user": "#E69F00", "tool": "#009E73", "model": "#CC79A7"}
 NUMBER = re.compile(r"[-+−]?\d[\d,]*(\.\d+)?( ?%)?")
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it warns in a cell while it lists the fonts
 VISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "␍"})
 
 

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import argparse
 import errno
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,26 +10,19 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from .. import models
-from . import Stop, bars, folders, wheels
+from . import Stop, bars, folders, preflight, wheels
 from .room import check_room, disk_needed
 
-__all__ = ["disk_needed", "ensure", "main", "needed", "verify"]
-COURSE = ("qwen2.5-coder-0.5b", "smollm2-135m")  # what the notebooks load
+__all__ = ["disk_needed", "ensure", "main", "verify"]
 
 
 def main(arguments: argparse.Namespace) -> int:
     """The command `fetch [NAME ...]`: make the named models ready, or those of the course."""
-    names = arguments.names or needed()
+    names = arguments.names or preflight.models_needed()
     ensure(names)
     for name in dict.fromkeys(names):
         bars.say(f"{name} is ready in {models.folder(name)}")
     return 0
-
-
-def needed() -> list[str]:
-    """The models that a run of the course loads: COURSE_MODEL stands for the default one."""
-    chosen = os.environ.get("COURSE_MODEL") or models.DEFAULT
-    return list(dict.fromkeys(chosen if name == models.DEFAULT else name for name in COURSE))
 
 
 def ensure(names: list[str]) -> None:

@@ -13,9 +13,9 @@ from lib.machinery.copies import LAB, Copies
 
 def main(arguments: argparse.Namespace) -> int:
     """`python3 -m lib lab [NN]`: bring the copies up to date and run JupyterLab there until it is stopped."""
-    from lib.machinery import fetch
+    from lib.machinery.ready import make_ready
     chosen = notebooks.select(arguments.notebooks) if arguments.notebooks else []
-    fetch.ensure(notebooks.models_needed())
+    make_ready()
     for sentence in Copies().refresh(notebooks.select([])):
         print(sentence)
     print("JupyterLab works on copies in results/lab; end it with Ctrl-C.", flush=True)

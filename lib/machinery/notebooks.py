@@ -119,12 +119,6 @@ def child_environment(**extra: str | Path) -> dict[str, str]:
     return {**kept, **fixed, **{name: str(value) for name, value in extra.items()}}
 
 
-def models_needed() -> list[str]:
-    """The models that the notebooks load: the default (or the variable COURSE_MODEL) and the small one."""
-    from lib import models
-    return list(dict.fromkeys([os.environ.get("COURSE_MODEL") or models.DEFAULT, "smollm2-135m"]))
-
-
 def require_default_model() -> None:
     """Stop when COURSE_MODEL asks for a model other than the recorded one: nothing could be compared with it."""
     from lib import models

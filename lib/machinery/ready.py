@@ -5,12 +5,12 @@ import subprocess
 import sys
 from pathlib import Path
 
-from lib.machinery import fetch, notebooks
+from lib.machinery import fetch, notebooks, preflight
 
 
 def make_ready() -> None:
     """Makes the models ready that the notebooks load, and the fonts; quick when they are; Stop when it cannot be."""
-    fetch.ensure(notebooks.models_needed())
+    fetch.ensure(preflight.models_needed())
     list_fonts()
 
 

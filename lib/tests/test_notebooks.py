@@ -81,13 +81,6 @@ def test_kernels_get_nothing_of_a_shell_or_another_test(monkeypatch):
     assert [variables[name] for name in ("COURSE_LEDGER", "PYTHONHASHSEED", "HF_HUB_OFFLINE")] == ["mine", "0", "1"]
 
 
-@pytest.mark.parametrize("chosen, needed", [("", ["qwen2.5-coder-0.5b", "smollm2-135m"]),
-                                            ("smollm2-135m", ["smollm2-135m"])])
-def test_the_models_that_are_needed(monkeypatch, chosen, needed):
-    monkeypatch.setenv("COURSE_MODEL", chosen)
-    assert notebooks.models_needed() == needed
-
-
 def test_another_model_cannot_be_compared(monkeypatch):
     monkeypatch.setenv("COURSE_MODEL", "smollm2-135m")
     with pytest.raises(Stop, match="unset it first"):
