@@ -57,8 +57,10 @@ def check_messages(messages: list[dict]) -> None:
     if not messages:
         raise ValueError("no messages: give at least one, such as {'role': 'user', 'content': 'Hello'}")
     for number, message in enumerate(messages):
-        if not isinstance(message, dict) or message.get("role") not in ROLES:
+        if not isinstance(message, dict) or not isinstance(message.get("role"), str) or message["role"] not in ROLES:
             raise ValueError(f"message {number} needs a role, one of {', '.join(ROLES)}: {message!r}")
+        if any("\ud800" <= character <= "\udfff" for text in _strings(message) for character in text):
+            raise ValueError(f"message {number} holds half a character (a lone surrogate), which no text may")
         if not isinstance(message.get("content"), str) and not message.get("tool_calls"):
             raise ValueError(f"message {number} needs a text as content: {message!r}")
 

@@ -76,6 +76,7 @@ class Model:
     def __init__(self, name: str, network, tokenizer, eos: tuple[int, ...], context: int):
         self.name, self.network, self.tokenizer = name, network, tokenizer
         self.eos, self.context = eos, context  # ids that end an answer; the most tokens that fit
+        self.vocabulary = network.config.vocab_size
         self.cache = PrefixCache()
         self._busy = threading.RLock()
 
@@ -103,10 +104,11 @@ class Model:
         `stop` holds strings that end the text (and are cut off it); `on_token` gets the text as it comes, whole
         characters only; `cancel` ends it within one pass. Raises ValueError for a prompt that is empty or too long.
         """
-        self.check(ids, max_new_tokens)
+        ids, stop = [int(id) for id in ids], (stop,) if isinstance(stop, str) else tuple(stop)
+        self.check(ids, max_new_tokens, stop)
         with self._busy, self._feeding(ids) as fed:
             result = Generation("", [], len(ids), len(fed.ids))
-            stream = TextStream(self._decode_answer, (stop,) if isinstance(stop, str) else tuple(stop), on_token)
+            stream = TextStream(self._decode_answer, stop, on_token)
             limit = min(max_new_tokens, self.context - len(ids))
             self._run(result, self._tokens(fed, ids, cancel), stream, limit)
         result.text = stream.close()
@@ -159,15 +161,19 @@ class Model:
     def _decode_answer(self, ids: list[int]) -> str:
         return self.decode(ids[:-1] if ids and ids[-1] in self.eos else ids)
 
-    def check(self, ids: list[int], max_new_tokens: int = 1) -> None:
-        """Raises ValueError unless `ids` is a prompt that this model can continue."""
+    def check(self, ids: list[int], max_new_tokens: int = 1, stop: tuple[str, ...] = ()) -> None:
+        """Raises ValueError unless `ids` is a prompt that this model can continue under these limits."""
         if not ids:
             raise ValueError("the prompt is empty: give at least one token id")
+        if min(ids) < 0 or max(ids) >= self.vocabulary:
+            raise ValueError(f"token ids go from 0 to {self.vocabulary - 1}; the prompt has {min(ids)} to {max(ids)}")
         if len(ids) >= self.context:
             raise ValueError(f"the prompt has {len(ids):,} tokens; {self.name} has room for {self.context:,}, "
                              "the answer included")
-        if max_new_tokens < 1:
-            raise ValueError(f"max_new_tokens must be at least 1, not {max_new_tokens}")
+        if not isinstance(max_new_tokens, int) or max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens must be a whole number of at least 1, not {max_new_tokens!r}")
+        if not all(isinstance(word, str) and word for word in stop):
+            raise ValueError(f"a stop string must be a text of at least one character: {stop!r}")
 
 
 class Conversation:
@@ -190,9 +196,9 @@ class Conversation:
 
     def reply(self, **options) -> Generation:
         """Let the model answer; options are those of `Model.generate`."""
-        self.spans += self._new_spans()
-        result = self.model.generate(self.ids, **options)
-        self.spans += [Span(id, self.model.decode([id]), "model") for id in result.ids]
+        prompt = self.spans + self._new_spans()  # kept only once there is an answer: an interrupt leaves no trace
+        result = self.model.generate([span.id for span in prompt], **options)
+        self.spans = prompt + [Span(id, self.model.decode([id]), "model") for id in result.ids]
         self.add("assistant", result.text)
         self._seen = len(self.messages)
         return result

@@ -36,14 +36,21 @@ def folder(name: str) -> Path:
 
 
 def is_ready(name: str) -> bool:
-    """Whether the model's files are all there, by their sizes and the hash of the weights' header (no full read)."""
+    """Whether the model's files are all there, by their sizes and hashes (of the weights only the header's)."""
     path = folder(name)
     try:
         facts = manifest(name)
-        sizes = all((path / file).stat().st_size == fact["bytes"] for file, fact in facts["files"].items())
-        return sizes and header_hash(path / "model.safetensors") == facts["header_sha256"]
-    except (OSError, ValueError, KeyError):
+        return (all(is_whole(path / file, fact) for file, fact in facts["files"].items())
+                and header_hash(path / "model.safetensors") == facts["header_sha256"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
+
+
+def is_whole(path: Path, facts: dict) -> bool:
+    """Whether a file has the size in the manifest and, weights excepted, the SHA-256."""
+    if path.stat().st_size != facts["bytes"] or path.suffix == ".safetensors":
+        return path.stat().st_size == facts["bytes"]
+    return hashlib.sha256(path.read_bytes()).hexdigest() == facts["sha256"]
 
 
 def manifest(name: str) -> dict:

@@ -119,6 +119,8 @@ def source(*things: Callable) -> None:
 
 def claim(text: str, holds: bool, here: str = "it does not hold") -> None:
     """State what was recorded. Under `test` and `record` a false claim raises; a reader is told what came `here`."""
+    if type(holds).__name__ not in ("bool", "bool_"):  # Python's or NumPy's; anything else is easily true by mistake
+        raise TypeError(f"a claim holds or it does not: give True or False, not {holds!r}")
     if holds:
         print(f"✓ {text}")
     elif os.environ.get("COURSE_STRICT") == "1" and (os.environ.get("COURSE_MODEL") or DEFAULT) == DEFAULT:

@@ -13,6 +13,8 @@ from typing import NamedTuple
 from lib.machinery import environment, lock, machine, preflight
 from lib.machinery.machine import gigabytes
 
+EDITS = "your working copies (results/lab)"  # removed only on a person's yes
+
 
 class Group(NamedTuple):
     """Paths below `base` that are removed together, and what that costs."""
@@ -28,10 +30,10 @@ def groups(root: Path = environment.ROOT, cache: Path | None = None) -> list[Gro
     cache = cache or machine.cache_folder()
     made = [Group("the packages (.venv)", root, [root / ".venv"], "set-up runs again, minutes"),
             Group("executed copies (results/run)", root, [root / "results" / "run"], "the next run makes them"),
-            Group("your working copies (results/lab)", root, [root / "results" / "lab"], "your own edits are lost")]
+            Group(EDITS, root, [root / "results" / "lab"], "your own edits are lost")]
     models = [Group(f"model {name}", cache, [cache / "models" / name], "fetched and converted again when needed")
               for name in preflight.registry()]
-    rest = [Group("downloads of models", cache, [cache / "downloads"], "fetched again if a model has to be"),
+    rest = [Group("downloads of models", cache, [cache / "downloads"], "needed only if a model is converted again"),
             Group("what tools and killed runs left behind", root, leftovers(root), "nothing")]
     return made + models + rest
 
@@ -43,17 +45,17 @@ def leftovers(root: Path) -> list[Path]:
 
 
 def main(arguments: argparse.Namespace) -> int:
-    """`python3 -m lib clean`: list, then ask for each group (in a terminal); `--yes` removes all of them."""
+    """`python3 -m lib clean`: list, then ask for each group (in a terminal); `--yes` removes all but the edits."""
     there = [(group, size) for group in groups() if (size := sum(map(machine.disk_used, group.paths)))]
     show(there)
     if not there:
         return 0
     if arguments.yes:
-        ask: Callable[[Group], bool] = lambda group: True  # noqa: E731
+        ask: Callable[[Group], bool] = lambda group: group.name != EDITS  # noqa: E731
     elif sys.stdin.isatty():
         ask = asked
     else:
-        print("Nothing was removed; --yes removes all of it.")
+        print("Nothing was removed; --yes removes all of it but your working copies.")
         return 0
     freed = sum(size for group, size in there if ask(group) and remove(group))
     print(f"{gigabytes(freed)} freed.")

@@ -57,7 +57,7 @@ COMMANDS = {
     "doctor": Command("Say what is wrong with this machine, and the line that mends it.",
                       "doctor --deep", ("doctor", "main"), "nothing", ("deep",)),
     "clean": Command("List what the course takes on disk, and remove what you pick.",
-                     "clean --yes", ("clean", "main"), "nothing", ("yes",)),
+                     "clean", ("clean", "main"), "nothing", ("yes",)),
 }
 NUMBERS = {"metavar": "NN", "help": "numbers of notebooks, such as 01; all of them when left out"}
 OPTIONS = {
@@ -70,7 +70,7 @@ OPTIONS = {
     "junit": (["--junit"], {"metavar": "FILE", "help": "also write the results as JUnit XML"}),
     "times": (["--times"], {"action": "store_true", "help": "also renew the recorded times"}),
     "deep": (["--deep"], {"action": "store_true", "help": "also compare the full hashes of the models"}),
-    "yes": (["--yes"], {"action": "store_true", "help": "remove everything listed, without asking"}),
+    "yes": (["--yes"], {"action": "store_true", "help": "remove everything but your working copies, without asking"}),
     "no-browser": (["--no-browser"], {"action": "store_true", "help": "only print the address"}),
     "port": (["--port"], {"type": int, "metavar": "N", "help": "the port to listen on (0: any that is free)"}),
 }
@@ -127,7 +127,7 @@ def main(argv: list[str]) -> int:
 
 def prepare() -> None:
     """Make the streams take every character, and an end by signal an orderly one."""
-    for stream in (sys.stdout, sys.stderr):
+    for stream in filter(None, (sys.stdout, sys.stderr)):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace", **({"encoding": "utf-8"} if os.name == "nt" else {}))
     for name in ("SIGTERM", "SIGHUP"):
@@ -168,7 +168,7 @@ def sentence_of(error: BaseException) -> str | None:
 
 def say(sentence: str) -> None:
     """Print one sentence to stderr, below whatever stood on the line."""
-    if sys.stdout.isatty():
+    if sys.stdout is not None and sys.stdout.isatty():
         print(flush=True)
     print(sentence, file=sys.stderr, flush=True)
 

@@ -35,7 +35,8 @@ def main(arguments: argparse.Namespace) -> int:
     checks += [kernel, importable, lambda: models(arguments.deep), second_kernel] if ready else []
     found = [show(finding) for check in checks for finding in guarded(check)]
     faults, warnings = (sum(finding.level == level for finding in found) for level in ("fault", "warn"))
-    print(f"\n{faults} fault{'s' * (faults != 1)}, {warnings} warning{'s' * (warnings != 1)}.")
+    counted = f"{faults} fault{'s' * (faults != 1)}, {warnings} warning{'s' * (warnings != 1)}."
+    print("\nNothing is wrong." if not faults + warnings else f"\n{counted}")
     return int(faults > 0)
 
 

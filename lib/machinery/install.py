@@ -190,8 +190,8 @@ def torch(python: Path, version: str, progress: Progress, descriptor: int, log: 
                 raise
             progress.done("not to be had there")
     if sys.platform == "linux":
-        progress.note("PyTorch's CPU index can't be used now; if the usual one has only the CUDA build for Linux, "
-                      "that takes gigabytes more.")
+        progress.note("PyTorch's own CPU index doesn't answer; the usual index is asked (should it fetch nvidia "
+                      "packages, interrupt, and try again where that index can be reached).")
     progress.step(f"2/4 torch {version}, from the usual index")
     pip.install(python, arguments, 1, progress, descriptor, log)
     progress.done()

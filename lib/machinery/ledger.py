@@ -71,8 +71,11 @@ class Difference:
     generation: int
     token: int
     gap: float | None
+    says: str = ""
 
     def __str__(self) -> str:
+        if self.says:
+            return f"generation {self.generation} {self.says}"
         if self.gap is None:
             return f"generation {self.generation} was given another prompt, or another model, than recorded"
         if self.gap < NEAR_TIE:
@@ -88,7 +91,20 @@ def compare(kept: list[dict], ties: list[dict], now: list[dict]) -> Difference |
         if old["ids"] != new["ids"]:
             token = first_difference(old["ids"], new["ids"])
             return Difference(place, token, _gap(ties, place, token, new["gaps"]))
+        if says := _other_facts(old, new):
+            return Difference(place, 0, None, says)
     return None
+
+
+def _other_facts(old: dict, new: dict) -> str:
+    """What else differs between two generations of the same tokens: why they ended, how close their choices were."""
+    if old["stop_reason"] != new["stop_reason"]:
+        return f"ended by {new['stop_reason']!r}, and {old['stop_reason']!r} is recorded"
+    smallest = min(new["gaps"], default=None)
+    both = smallest is not None and old["smallest_gap"] is not None
+    if abs(smallest - old["smallest_gap"]) > 0.002 if both else smallest is not old["smallest_gap"]:
+        return f"has {smallest} as its smallest gap, and {old['smallest_gap']} is recorded"
+    return ""
 
 
 def first_difference(old: list[int], new: list[int]) -> int:

@@ -19,12 +19,19 @@ UNCHECKED_COMMENT = "# not compared:"
 _DROPPED = ("PYTEST_CURRENT_TEST", "PYTEST_ADDOPTS", "PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD", "MPLBACKEND",
             "MATPLOTLIBRC", "PYTHONSTARTUP", "PYTHONWARNINGS", "PYTHONOPTIMIZE", "PYTHONINSPECT", "COLUMNS", "LINES",
             "FORCE_COLOR", "NO_COLOR", "JPY_PARENT_PID", "COURSE_STRICT", "COURSE_LEDGER")
+# families of variables that make libraries talk on stderr or compute otherwise
+_CHATTY = ("TRANSFORMERS_", "TORCH_", "ONEDNN_", "DNNL_", "MKL_VERBOSE", "OMP_DISPLAY_", "ATEN_")
 
 
 def select(numbers: list[str], folder: Path | None = None) -> list[Path]:
     """The notebooks whose names start with `numbers` (all when none is given), in order; Stop for an unknown one."""
-    paths = sorted((folder or ROOT / "notebooks").glob("[0-9][0-9]-*.ipynb"))
-    there = {number(path): path for path in paths}
+    folder = folder or ROOT / "notebooks"
+    there = {number(path): path for path in sorted(folder.glob("[0-9][0-9]-*.ipynb"))}
+    strays = [path.relative_to(folder).as_posix() for path in sorted(folder.rglob("*.ipynb"))
+              if path not in there.values() and ".ipynb_checkpoints" not in path.parts]
+    if strays:
+        raise Stop(f"notebooks/ holds {', '.join(strays)}, which no command would look at: give each notebook a "
+                   "number of its own, as in 01-name.ipynb, or take it out.")
     wanted = sorted({given.zfill(2) for given in numbers}) or sorted(there)
     unknown = [given for given in wanted if given not in there]
     if unknown or not there:
@@ -111,7 +118,8 @@ def _names(digest: str):
 def child_environment(**extra: str | Path) -> dict[str, str]:
     """The variables of a process that runs notebooks: this checkout first, nothing of a shell or a home folder."""
     from lib import models
-    kept = {name: value for name, value in os.environ.items() if name not in _DROPPED}
+    kept = {name: value for name, value in os.environ.items()
+            if name not in _DROPPED and not name.startswith(_CHATTY)}
     paths = [str(ROOT), *filter(None, kept.get("PYTHONPATH", "").split(os.pathsep))]
     fixed = {"PYTHONPATH": os.pathsep.join(dict.fromkeys(paths)), "PYTHONHASHSEED": "0", "PYTHONUTF8": "1",
              "HF_HUB_OFFLINE": "1", "COURSE_RESULTS": str(ROOT / "results"),

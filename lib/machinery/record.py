@@ -42,6 +42,8 @@ def record(path: Path, into: Path, times: bool = False) -> str:
         after = execute(before, results, lines, outcome)
         if not times:
             keep_unchecked(after, normalise(before))
+        if notebooks.read(path) != before:
+            raise Stop(f"{path.stem} is not recorded: the file was changed while it was executed; record it again.")
         changed = _write(into / "notebooks" / path.name, notebooks.dumps(after))
         write_times(results / TIMES / f"{notebooks.number(path)}.json", outcome)
         bring_back(results, into / "results", times)

@@ -42,12 +42,12 @@ def strict_command(root: Path, cell_timeout: int) -> list[str]:
     """The one command line of a strict run: no settings, plugins or conftest of anybody else."""
     return [sys.executable, "-m", "pytest", "-c", str(SETTINGS), "--rootdir", str(root), "--noconftest",
             "-p", "no:cacheprovider", "-p", "lib.machinery.strict", "--nbval", "--nbval-current-env",
-            f"--nbval-cell-timeout={cell_timeout}", "--tb=no", "-rN"]
+            f"--nbval-cell-timeout={cell_timeout}", "--tb=no", "-rN", "-v", "--no-header"]
 
 
 def call(command: list[str], quiet: bool = False, **variables: str | Path) -> int:
     """Runs a process of our own, its exit code; when we are ended before it, it gets the time to end its kernels."""
-    environment = notebooks.child_environment(**variables)
+    environment = notebooks.child_environment(PYTHONUNBUFFERED="1", **variables)  # each line as it comes
     output = subprocess.DEVNULL if quiet else None
     sys.stdout.flush()
     process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, cwd=notebooks.ROOT)

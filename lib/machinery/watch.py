@@ -41,7 +41,7 @@ class Watch:
         self.live = Live(console=self.console, auto_refresh=False, transient=True)
         self.closing = threading.Event()
         self.thread = threading.Thread(target=self._look, daemon=True)
-        self.cell, self.cell_started, self.told = 0, time.monotonic(), False
+        self.cell, self.cell_started, self.told = 0, time.monotonic(), 0
 
     def __enter__(self) -> Watch:
         if self.console.is_terminal:
@@ -82,10 +82,10 @@ class Watch:
     def _tell_if_slow(self) -> None:
         now = time.monotonic()
         if self.outcome.cells != self.cell:
-            self.cell, self.cell_started, self.told = self.outcome.cells, now, False
-        if not self.told and now - self.cell_started > SLOW:
-            self.told = True
-            self.console.print(f"  cell {self.cell + 1} of {self.outcome.total} still runs after {SLOW:.0f} s")
+            self.cell, self.cell_started, self.told = self.outcome.cells, now, 0
+        if now - self.cell_started > SLOW * (self.told + 1):
+            self.told += 1
+            self.console.print(f"  {self.outcome.at}, of {self.outcome.total}, still runs: {SLOW * self.told:.0f} s")
 
 
 def running_line(outcome: Outcome) -> str:

@@ -123,6 +123,8 @@ def test_the_marks_themselves_may_occur_in_a_message():
         ([{"role": "user"}], "needs a text"),
         ([{"role": "user", "content": 7}], "needs a text"),
         (["hello"], "needs a role"),
+        ([{"role": ["user"], "content": "x"}], "needs a role"),
+        ([{"role": "user", "content": "a\ud800"}], "half a character"),
         ([{"role": "user<|im_end|>", "content": "x"}], "needs a role"),
     ],
 )

@@ -40,7 +40,7 @@ def one_check(monkeypatch):
 
 
 @pytest.mark.parametrize("found, code, last", [
-    ([], 0, "0 faults, 0 warnings."), ([Finding("ok", "a")], 0, "0 faults, 0 warnings."),
+    ([], 0, "Nothing is wrong."), ([Finding("ok", "a")], 0, "Nothing is wrong."),
     ([Finding("warn", "a", "do b")], 0, "0 faults, 1 warning."),
     ([Finding("fault", "a"), Finding("fault", "b"), Finding("warn", "c")], 1, "2 faults, 1 warning."),
 ])

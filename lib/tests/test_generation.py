@@ -305,3 +305,44 @@ def test_an_empty_reply_does_not_break_the_conversation():
         talk.reply()
         talk.add("user", "more")
     assert model.decode(talk.ids).count("<|im_start|>assistant\n<|im_end|>\n<|im_start|>user") == 2
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, RuntimeError, ValueError])
+def test_an_interrupted_reply_leaves_no_trace_in_the_conversation(fault):
+    def fail(_):
+        raise fault
+
+    def talk() -> Conversation:
+        talk = Conversation(tiny.model(), [{"role": "user", "content": "hello"}])
+        talk.reply(max_new_tokens=4)
+        talk.add("user", "more")
+        return talk
+
+    broken, whole = talk(), talk()
+    with pytest.raises(fault):
+        broken.reply(max_new_tokens=4, on_token=fail)
+    for each in (broken, whole):
+        each.reply(max_new_tokens=4)
+    assert broken.ids == whole.ids and broken.messages == whole.messages
+
+
+@pytest.mark.parametrize(
+    "ids, options, fault",
+    [
+        ([-1], {}, "0 to"),
+        ([3, 10**6], {}, "0 to"),
+        ([3], {"stop": ""}, "stop string"),
+        ([3], {"stop": ["a", ""]}, "stop string"),
+        ([3], {"stop": [7]}, "stop string"),
+        ([3], {"max_new_tokens": 2.5}, "whole number"),
+        ([3], {"max_new_tokens": "3"}, "whole number"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(ids, options, fault):
+    with pytest.raises(ValueError, match=fault):
+        tiny.model().generate(ids, **options)
+
+
+def test_ids_may_come_as_a_tensor():
+    ids = prompt(9)
+    assert tiny.model().generate(torch.tensor(ids), max_new_tokens=3).ids == cold("qwen2", ids, max_new_tokens=3).ids

@@ -36,7 +36,9 @@ def test_a_notebook_that_generates_nothing_any_more_keeps_nothing(tmp_path):
 
 
 @pytest.mark.parametrize("now, says", [
-    (generation([3, 4, 5], [0.5, 0.0004, 0.5]), None),
+    (generation([3, 4, 5], [0.5, 0.50005, 0.5]), None),
+    (generation([3, 4, 5], [0.5, 0.4, 0.5]), "generation 1 has 0.4 as its smallest gap, and 0.5 is recorded"),
+    (generation([3, 4, 5]) | {"stop_reason": "length"}, "generation 1 ended by 'length', and 'eos' is recorded"),
     (generation([3, 9], [0.5, 0.0004]), "near tie at token 2 of generation 1 (gap 0.0004)"),
     (generation([3, 9], [0.5, 0.7]), "generation 1 differs from token 2 on (gap 0.700)"),
     (generation([3, 4], [0.5, 0.5]), "generation 1 differs from token 3 on (gap inf)"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
@@ -21,10 +22,14 @@ def pretend(name: str, parameters: int = 10) -> None:
     path.mkdir(parents=True)
     header = b"{}      "
     (path / "model.safetensors").write_bytes(len(header).to_bytes(8, "little") + header + b"weights")
+    (path / "config.json").write_bytes(b"{0}")
     facts = {
         "parameters": parameters,
         "header_sha256": models.header_hash(path / "model.safetensors"),
-        "files": {"model.safetensors": {"bytes": 23}},
+        "files": {
+            "model.safetensors": {"bytes": 23},
+            "config.json": {"bytes": 3, "sha256": hashlib.sha256(b"{0}").hexdigest()},
+        },
     }
     (path / "manifest.json").write_text(json.dumps(facts), encoding="utf-8")
 
@@ -61,6 +66,9 @@ def test_ready_is_what_the_manifest_says(cache):
         lambda path: (path / "model.safetensors").unlink(),
         lambda path: (path / "manifest.json").write_text("{", encoding="utf-8"),
         lambda path: (path / "manifest.json").write_text("{}", encoding="utf-8"),
+        lambda path: (path / "manifest.json").write_text("[]", encoding="utf-8"),
+        lambda path: (path / "manifest.json").write_text('{"files": null}', encoding="utf-8"),
+        lambda path: (path / "config.json").write_text("{1}", encoding="utf-8"),
         lambda path: (path / "manifest.json").unlink(),
     ],
 )

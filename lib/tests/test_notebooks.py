@@ -12,7 +12,8 @@ from lib.tests.toys import course, sources
 def folder(tmp_path):
     for name in ("02-second", "01-first", "10-last"):
         sources(tmp_path, "1", name=name)
-    (tmp_path / "notebooks" / "scratch.ipynb").write_text("", encoding="utf-8")
+    (tmp_path / "notebooks" / ".ipynb_checkpoints").mkdir()
+    (tmp_path / "notebooks" / ".ipynb_checkpoints" / "01-first-checkpoint.ipynb").write_text("", encoding="utf-8")
     return tmp_path / "notebooks"
 
 
@@ -85,3 +86,12 @@ def test_another_model_cannot_be_compared(monkeypatch):
     monkeypatch.setenv("COURSE_MODEL", "smollm2-135m")
     with pytest.raises(Stop, match="unset it first"):
         notebooks.require_default_model()
+
+
+@pytest.mark.parametrize("stray", ["01-another.ipynb", "intro.ipynb", "1-short.ipynb", "sub/03-deep.ipynb"])
+def test_a_notebook_that_no_command_would_look_at_is_named(tmp_path, stray):
+    for name in ("01-real.ipynb", stray):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("{}", encoding="utf-8")
+    with pytest.raises(Stop, match="which no command would look at"):
+        notebooks.select([], tmp_path)

@@ -105,3 +105,9 @@ def test_a_false_claim_raises_only_in_a_strict_run_of_the_default_model(strict, 
     else:
         show.claim("fire is cold", False, here="hot")
         assert re.fullmatch(r"recorded: fire is cold, here: hot\n", capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("holds", [(False, "oops"), lambda: False, "False", None, 1, float("nan")])
+def test_a_claim_must_be_true_or_false(holds):
+    with pytest.raises(TypeError, match="True or False"):
+        show.claim("43 is 44", holds)

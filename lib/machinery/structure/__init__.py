@@ -28,11 +28,19 @@ def faults(path: Path) -> list[str]:
         return ["the file is not UTF-8"]
     except Stop as stop:
         return [str(stop)]
-    found = file_faults(text) + format_faults(json.loads(text)) + metadata_faults(notebook) + count_faults(notebook)
+    found = file_faults(text) + format_faults(json.loads(text))
+    try:
+        return found or content_faults(notebook, path) or form_faults(notebook, text)
+    except Exception as error:  # a file so broken that a check stumbles over it is a fault, not a crash
+        return [f"it cannot be checked: {type(error).__name__}: {error}"]
+
+
+def content_faults(notebook: NotebookNode, path: Path) -> list[str]:
+    """What is wrong with the metadata, the cells, their recordings and the prose."""
+    found = metadata_faults(notebook) + count_faults(notebook)
     for check in _CELL_CHECKS:
         found += check(notebook)
-    found += prose.link_faults(notebook, path) + borne.faults(notebook)
-    return found or form_faults(notebook, text)
+    return found + prose.link_faults(notebook, path) + borne.faults(notebook)
 
 
 def course_faults(paths: list[Path]) -> list[str]:
@@ -82,8 +90,11 @@ def metadata_faults(notebook: NotebookNode) -> list[str]:
 
 def count_faults(notebook: NotebookNode) -> list[str]:
     """Code cells that were not run in their turn, each once, in one go from the top."""
-    return [f"{notebooks.label(place, cell)}: its count is {cell.execution_count}, and it should be {place}"
-            for place, cell in enumerate(notebooks.code_cells(notebook), start=1) if cell.execution_count != place]
+    counts = [(place, cell, count) for place, cell in enumerate(notebooks.code_cells(notebook), start=1)
+              for count in (cell.execution_count, *(output.execution_count for output in cell.outputs
+                                                    if output.output_type == "execute_result"))]
+    return [f"{notebooks.label(place, cell)}: its count is {count}, and it should be {place}"
+            for place, cell, count in counts if count != place]
 
 
 def unchecked_faults(cell: NotebookNode) -> list[str]:

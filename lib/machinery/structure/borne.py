@@ -7,7 +7,6 @@ dates and years of publications, numbers of sections, lists, notebooks and figur
 """
 from __future__ import annotations
 
-import ast
 import html
 import re
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from decimal import Decimal
 
 from nbformat import NotebookNode
 
+from lib.machinery.notebooks import is_unchecked
 from lib.machinery.outputs import values
 from lib.machinery.structure import prose
 
@@ -23,7 +23,7 @@ EXEMPT_SECTION = "further reading"
 EXEMPT_COLUMN = "the text reports"
 _LETTER = r"[^\W\d_]"
 _NUMBER = re.compile(
-    rf"(?P<name>{_LETTER}[\w.\-]*\d[\w.\-]*)"  # a name with digits in it is no number: BM25, Qwen2.5-0.5B, top-1
+    rf"(?P<name>(?<![\w.\-]){_LETTER}[\w.\-]*\d[\w.\-]*)"  # a name with digits in it is no number: BM25, top-1
     r"|(?P<number>\d{1,3}(?:[,\u00a0\u2009\u202f]\d{3})+(?!\d)(?:\.\d+)?|\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)")
 _WORD = re.compile(rf"[ \u00a0\u202f-]?(?P<word>%|{_LETTER}+)")
 _REFERENCE = re.compile(r"(?:notebook|cell|step|figure|table|section|chapter|part|question|exercise|python|page"
@@ -109,21 +109,11 @@ def _stems(text: str) -> list[str]:
 
 
 def _evidence(cell: NotebookNode) -> str:
-    """What a code cell shows, and the words of its claims."""
-    shown = [html.unescape(re.sub(r"<[^>]+>", " ", text)) if "<" in text else text
-             for output in cell.outputs for text in values(output).values()]
-    return "\n".join(shown + claims(cell.source))
-
-
-def claims(source: str) -> list[str]:
-    """The texts that are claimed, `claim("text", …)`, in the source of a cell."""
-    try:
-        calls = [node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call) and node.args]
-    except SyntaxError:
-        return []
-    named = [call for call in calls if getattr(call.func, "attr", getattr(call.func, "id", "")) == "claim"]
-    return [call.args[0].value for call in named
-            if isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str)]
+    """What a code cell shows, claims included; an unchecked cell's outputs may change and bear nothing out."""
+    if is_unchecked(cell):
+        return ""
+    return "\n".join(html.unescape(re.sub(r"<[^>]+>", " ", text)) if "<" in text else text
+                     for output in cell.outputs for text in values(output).values())
 
 
 def without_further_reading(text: str, inside: int) -> tuple[str, int]:

@@ -1,10 +1,13 @@
 """The recorded outputs of a code cell: nothing that warns, fails, changes, or tells of the machine it was made on."""
 from __future__ import annotations
 
+import base64
 import html
+import io
 import re
 
 from nbformat import NotebookNode
+from PIL import Image
 
 from lib.machinery.outputs import FIGURES, values
 
@@ -42,8 +45,19 @@ def image_faults(output: NotebookNode) -> list[str]:
     texts = [metadata.get(mime, {}).get("alt") or metadata.get("alt") or "" for mime in data if mime in FIGURES]
     tags = re.findall(r"<(?:img|svg)\b[^>]*>", data.get("text/html", ""), re.I)
     texts += [" ".join(re.findall(r"""\b(?:alt|aria-label)=["']([^"']*)""", tag, re.I)) for tag in tags]
-    return [f"an image has no alternative text of at least {LEAST_ALT_WORDS} words (it says {text!r})"
-            for text in texts if len(text.split()) < LEAST_ALT_WORDS]
+    found = [f"an image has no alternative text of at least {LEAST_ALT_WORDS} words (it says {text!r})"
+             for text in texts if len(text.split()) < LEAST_ALT_WORDS]
+    return found + ["an image is no PNG that can be shown"] * ("image/png" in data and not is_png(data["image/png"]))
+
+
+def is_png(text: str) -> bool:
+    """Whether base64 `text` is a whole PNG image."""
+    try:
+        with Image.open(io.BytesIO(base64.b64decode(text, validate=False))) as image:
+            image.load()
+            return image.format == "PNG"
+    except (OSError, ValueError, SyntaxError):
+        return False
 
 
 def machine(output: NotebookNode) -> list[tuple[str, re.Match]]:
