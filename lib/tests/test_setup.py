@@ -93,8 +93,9 @@ def test_from_nothing_and_again_and_from_anywhere_and_moved(course):
     again = finish(start(course))
     assert_ran(course, again)
     assert time.monotonic() - begun < 3 and len(again[1].splitlines()) == 1
+    plain = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     elsewhere = subprocess.run([environment.python_of(course / ".venv"), "-c", "import lib; print(lib.__path__[0])"],
-                               cwd=course.parent, capture_output=True, text=True, encoding="utf-8")
+                               cwd=course.parent, env=plain, capture_output=True, text=True, encoding="utf-8")
     assert elsewhere.stdout.strip() == str(course / "lib")
     assert not list((course.parent / "home").rglob("kernel.json"))
     moved = course.rename(course.with_name("moved"))
