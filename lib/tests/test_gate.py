@@ -133,3 +133,13 @@ def test_recorded_anew_is_compared_to_the_byte(recorded, tmp_path, monkeypatch):
         assert [case for case, fault in done.cases if fault] == ([change_one] if change_one else [])
         for name, content in before.items():
             (root / name).write_bytes(content)
+
+
+def test_a_file_of_tests_that_says_nothing_is_named(tmp_path):
+    for name in ("test_runs", "test_skipped", "test_gone"):
+        (tmp_path / f"{name}.py").write_text("", encoding="utf-8")
+    (tmp_path / "unit.xml").write_text(
+        '<testsuites><testsuite><testcase classname="lib.tests.test_runs" name="a"/>'
+        '<testcase classname="lib.tests.test_skipped" name="b"><skipped/></testcase></testsuite></testsuites>',
+        encoding="utf-8")
+    assert stages.silent_files(tmp_path / "unit.xml", tmp_path) == ["test_gone.py", "test_skipped.py"]

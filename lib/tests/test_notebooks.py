@@ -72,12 +72,16 @@ def test_only_the_tag_leaves_a_cell_unchecked(source, metadata, unchecked, reaso
         unchecked, reason, shown)
 
 
+OF_A_SHELL = {"TRANSFORMERS_VERBOSITY", "TORCH_LOGS", "ONEDNN_VERBOSE", "PYTEST_ADDOPTS", "MPLBACKEND", "COURSE_STRICT",
+              "PYTHONSTARTUP", "COLUMNS"}
+
+
 def test_kernels_get_nothing_of_a_shell_or_another_test(monkeypatch):
-    for name in ("PYTEST_ADDOPTS", "MPLBACKEND", "COURSE_STRICT", "COURSE_LEDGER", "PYTHONSTARTUP", "COLUMNS"):
+    for name in OF_A_SHELL | {"COURSE_LEDGER"}:
         monkeypatch.setenv(name, "x")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(["elsewhere", str(notebooks.ROOT)]))
     variables = notebooks.child_environment(COURSE_LEDGER="mine")
-    assert not {"PYTEST_ADDOPTS", "PYTEST_CURRENT_TEST", "MPLBACKEND", "COURSE_STRICT", "COLUMNS"} & set(variables)
+    assert not (OF_A_SHELL | {"PYTEST_CURRENT_TEST"}) & set(variables)
     assert variables["PYTHONPATH"] == os.pathsep.join([str(notebooks.ROOT), "elsewhere"])
     assert [variables[name] for name in ("COURSE_LEDGER", "PYTHONHASHSEED", "HF_HUB_OFFLINE")] == ["mine", "0", "1"]
 

@@ -51,6 +51,15 @@ def test_nothing_is_written_when_something_is_wrong(tmp_path, source, sentence):
     assert tree(tmp_path) == before
 
 
+def test_an_edit_that_is_made_meanwhile_is_not_lost(tmp_path):
+    edit = "from pathlib import Path\np = Path('01-toy.ipynb')\nt = p.read_text(encoding='utf-8')\n" \
+           "_ = p.write_text(t.replace('t.replace', 't . replace'), encoding='utf-8')"
+    path = sources(tmp_path, edit)
+    with pytest.raises(Stop, match="was changed while it was executed"):
+        record.record(path, tmp_path)
+    assert "t . replace" in path.read_text(encoding="utf-8") and not (tmp_path / "results").exists()
+
+
 def test_claims_are_strict_while_recording(tmp_path):
     path = sources(tmp_path, "from lib.show import claim\nclaim('two is three', 2 == 3)")
     with pytest.raises(Stop, match="two is three"):

@@ -140,3 +140,10 @@ def test_the_canaries_are_those_that_their_maker_makes():
     made = {f"{name}.ipynb": notebooks.dumps(canary) for name, canary in all_canaries().items()}
     assert {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.ipynb")} == made
     assert all(json.loads(text) for text in made.values())
+
+
+@pytest.mark.parametrize("text", ["", "AAAA", "bm90IGEgcGljdHVyZQ==", dot()[:40]])
+def test_what_is_no_picture_is_a_fault(text):
+    alt = {"image/png": {"alt": "a single black dot"}}
+    output = new_output("display_data", data={"image/png": text}, metadata=alt)
+    assert recorded.image_faults(output) == ["an image is no PNG that can be shown"]
