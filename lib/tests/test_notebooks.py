@@ -72,8 +72,8 @@ def test_only_the_tag_leaves_a_cell_unchecked(source, metadata, unchecked, reaso
         unchecked, reason, shown)
 
 
-OF_A_SHELL = {"TRANSFORMERS_VERBOSITY", "TORCH_LOGS", "ONEDNN_VERBOSE", "PYTEST_ADDOPTS", "MPLBACKEND", "COURSE_STRICT",
-              "PYTHONSTARTUP", "COLUMNS"}
+OF_A_SHELL = {"TRANSFORMERS_VERBOSITY", "TORCH_LOGS", "ONEDNN_VERBOSE", "PYTEST_ADDOPTS", "MPLBACKEND",
+              "COURSE_STRICT", "PYTHONSTARTUP", "COLUMNS"}
 
 
 def test_kernels_get_nothing_of_a_shell_or_another_test(monkeypatch):
