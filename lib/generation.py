@@ -104,20 +104,21 @@ class Model:
         `stop` holds strings that end the text (and are cut off it); `on_token` gets the text as it comes, whole
         characters only; `cancel` ends it within one pass. Raises ValueError for a prompt that is empty or too long.
         """
+        start = perf_counter()
         ids, stop = [int(id) for id in ids], (stop,) if isinstance(stop, str) else tuple(stop)
         self.check(ids, max_new_tokens, stop)
         with self._busy, self._feeding(ids) as fed:
             result = Generation("", [], len(ids), len(fed.ids))
             stream = TextStream(self._decode_answer, stop, on_token)
             limit = min(max_new_tokens, self.context - len(ids))
-            self._run(result, self._tokens(fed, ids, cancel), stream, limit)
+            self._run(result, self._tokens(fed, ids, cancel), stream, limit, start)
         result.text = stream.close()
         log(self.name, ids, result)
         return result
 
-    def _run(self, result: Generation, tokens: Iterator, stream: TextStream, limit: int) -> None:
-        """Take tokens into `result` until something ends it."""
-        start = first = perf_counter()
+    def _run(self, result: Generation, tokens: Iterator, stream: TextStream, limit: int, start: float) -> None:
+        """Take tokens into `result` until something ends it; `start` is the time of the call."""
+        first = start
         result.stop_reason = "cancelled"  # what it stays when the tokens run dry
         for token, gap in tokens:
             first = perf_counter() if not result.ids else first
