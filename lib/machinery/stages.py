@@ -1,6 +1,7 @@
 """The stages of the gate: each looks at one thing and says how many checks passed, how many failed, and why."""
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -64,16 +65,23 @@ def unit_tests(request: Request) -> Stage:
                  str(notebooks.ROOT / "pyproject.toml"), "-q", "--tb=short", f"--junitxml={junit}", *chosen],
                 COURSE_RESULTS=request.folder / "results")
     passed, failed = counts(junit)
-    silent = silent_files(junit, notebooks.ROOT / "lib" / "tests") if not request.everything else []
+    silent = silent_files(junit, notebooks.ROOT / "lib" / "tests", request.everything)
     faults = [f"{file}: not one of its tests was run" for file in silent]
     return Stage("unit tests", passed, failed or int(code != 0), faults, junit=junit)
 
 
-def silent_files(junit: Path, folder: Path) -> list[str]:
-    """The files of tests of which none passed or failed: all are skipped, or there are none left."""
+def silent_files(junit: Path, folder: Path, everything: bool = True) -> list[str]:
+    """The files of tests of which none passed or failed: all are skipped, or there are none left.
+
+    Files that are slow as a whole have their turn with `everything`.
+    """
     cases = ElementTree.parse(junit).getroot().iter("testcase") if junit.exists() else ()
     ran = {case.get("classname", "").split(".")[-1] for case in cases if case.find("skipped") is None}
-    return sorted(path.name for path in folder.glob("test_*.py") if path.stem not in ran)
+    silent = [path for path in sorted(folder.glob("test_*.py")) if path.stem not in ran]
+    return [path.name for path in silent if everything or not _SLOW_FILE.search(path.read_text(encoding="utf-8"))]
+
+
+_SLOW_FILE = re.compile(r"^pytestmark = .*pytest\.mark\.slow", re.M)
 
 
 def counts(junit: Path) -> tuple[int, int]:

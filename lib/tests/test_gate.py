@@ -143,3 +143,5 @@ def test_a_file_of_tests_that_says_nothing_is_named(tmp_path):
         '<testcase classname="lib.tests.test_skipped" name="b"><skipped/></testcase></testsuite></testsuites>',
         encoding="utf-8")
     assert stages.silent_files(tmp_path / "unit.xml", tmp_path) == ["test_gone.py", "test_skipped.py"]
+    (tmp_path / "test_gone.py").write_text("pytestmark = [pytest.mark.slow]\n", encoding="utf-8")
+    assert stages.silent_files(tmp_path / "unit.xml", tmp_path, everything=False) == ["test_skipped.py"]
