@@ -17,6 +17,7 @@ import torch
 
 from lib.chat import Piece, Span, render, spans
 from lib.prefix_cache import Fed, PrefixCache
+from lib.text_stream import TextStream
 
 CHUNK = 256  # tokens of a prompt that are fed in one pass; a cancel waits for one pass at most
 
@@ -32,40 +33,6 @@ class Generation:
     decode_seconds: float = 0.0       # from the first token to the last
     gaps: list[float] = field(default_factory=list)  # per new token: top-1 minus top-2 logit
     stop_reason: str = "length"       # eos, length, stop or cancelled
-
-
-# --- text out of ids --------------------------------------------------------
-
-class TextStream:
-    """Text as ids come in: whole characters only, nothing that may still turn out to be a stop string."""
-
-    def __init__(self, decode: Callable, stop: tuple[str, ...], on_token: Callable | None):
-        self.decode, self.stop, self.on_token = decode, stop, on_token  # ids -> text; strings; text -> None
-        self.text, self.sent = "", 0
-
-    def update(self, ids: list[int]) -> bool:
-        """Take all ids so far; True once a stop string has come, which then ends the text."""
-        self.text = self.decode(ids)
-        found = [place for place in map(self.text.find, self.stop) if place >= 0]
-        self.text = self.text[:min(found)] if found else self.text
-        self._send(len(self.text) if found else len(self.text) - self._held_back())
-        return bool(found)
-
-    def close(self) -> str:
-        """Send what was held back; returns the whole text."""
-        self._send(len(self.text))
-        return self.text
-
-    def _held_back(self) -> int:
-        """Length of the tail that has to wait: half a character, or the beginning of a stop string."""
-        half = len(self.text) - len(self.text.rstrip("\ufffd"))
-        begun = [n for word in self.stop for n in range(1, len(word)) if self.text.endswith(word[:n])]
-        return max([half, *begun])
-
-    def _send(self, end: int) -> None:
-        if self.on_token and end > self.sent:
-            piece, self.sent = self.text[self.sent:end], end
-            self.on_token(piece)
 
 
 # --- the model --------------------------------------------------------------
@@ -184,7 +151,8 @@ class Conversation:
         self.model, self.tools = model, tools
         self.messages = list(messages)
         self.spans: list[Span] = []
-        self._seen = 0  # messages that are in `spans`
+        self._seen = 0     # messages that are in `spans`
+        self._replied = 0  # tokens at the end of `spans` that are the last reply's
 
     @property
     def ids(self) -> list[int]:
@@ -195,14 +163,31 @@ class Conversation:
         """Append a message; it becomes tokens with the next reply."""
         self.messages.append({"role": role, "content": content})
 
+    def prompt(self) -> list[Span]:
+        """The tokens that the next reply will be given: all so far, those of new messages, the model's opening."""
+        return self.spans + self._new_spans()
+
     def reply(self, **options) -> Generation:
         """Let the model answer; options are those of `Model.generate`."""
-        prompt = self.spans + self._new_spans()  # kept only once there is an answer: an interrupt leaves no trace
+        prompt = self.prompt()  # kept only once there is an answer: an interrupt leaves no trace
         result = self.model.generate([span.id for span in prompt], **options)
         self.spans = prompt + [Span(id, self.model.decode([id]), "model") for id in result.ids]
         self.add("assistant", result.text)
-        self._seen = len(self.messages)
+        self._seen, self._replied = len(self.messages), len(result.ids)
         return result
+
+    def keep(self, text: str) -> None:
+        """Keep only `text`, the beginning of the last reply, and forget the rest of it, tokens and all."""
+        start, content = len(self.spans) - self._replied, self.messages[-1]["content"]
+        if not self._replied or not content.startswith(text):
+            raise ValueError(f"the last reply does not begin with {text!r}")
+        if text != content:
+            ids = self.ids[start:]
+            begun = {count: self.model.decode(ids[:count]) for count in range(len(ids))}
+            count = max(count for count, beginning in begun.items() if text.startswith(beginning))
+            rest = [Piece("model", text[len(begun[count]):])]
+            self.spans[start + count:] = spans(rest, self.model.tokenizer) if rest[0].text else []
+            self.messages[-1], self._replied = {"role": "assistant", "content": text}, 0
 
     def _new_spans(self) -> list[Span]:
         """The tokens of the messages that have none yet, and the opening of the model's turn."""

@@ -12,8 +12,11 @@ import pytest
 import lib.machinery
 
 LIB = Path(lib.machinery.__file__).parents[1]
-ROOMS = ["chat", "prefix_cache", "generation", "fast_linear", "models", "show"]  # in import order
-WITHOUT_TORCH = ["chat"]
+ROOMS = [  # in import order
+    "chat", "strict_json", "schema", "replies", "tools",
+    "text_stream", "prefix_cache", "generation", "fast_linear", "models", "episode", "agent", "show",
+]
+WITHOUT_TORCH = ["chat", "strict_json", "schema", "replies", "tools"]
 CODE = sorted(path for path in LIB.rglob("*.py") if "tests" not in path.relative_to(LIB).parts)
 
 
@@ -55,7 +58,7 @@ def test_the_first_rooms_never_import_torch(room):
 
 
 def test_the_rooms_can_be_read_aloud():
-    assert sum(len((LIB / f"{room}.py").read_text(encoding="utf-8").splitlines()) for room in ROOMS) <= 1500
+    assert sum(len((LIB / f"{room}.py").read_text(encoding="utf-8").splitlines()) for room in ROOMS) <= 2500
 
 
 @pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(LIB).as_posix())

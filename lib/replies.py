@@ -1,0 +1,244 @@
+"""A reply read for tool calls: where each candidate stands, what its JSON holds, and what is left as an answer.
+
+The form that the chat template asks for is `<tool_call>{"name": …, "arguments": {…}}</tool_call>`. Models write it
+with faults of every kind, so the text is walked from mark to mark, and JSON is decoded as JSON: a tag, brace or quote
+inside a string is data.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from lib.strict_json import decode
+
+OPEN, CLOSE, RESPONSE = "<tool_call>", "</tool_call>", "<tool_response>"
+MARK = re.compile(r"</?tool_call>|</?think>|<tool_response>")
+FENCE = re.compile(r"[`~]+")
+FENCES = re.compile(r"(?:\s|[`~]+[\w-]*)*")
+SPACE = re.compile(r"\s*")
+OTHER_TAG = re.compile(r"<[^<>\s/][^<>]{0,40}>\s*(?=\{)|\[TOOL_CALLS?\]|<(?:function|invoke)[=\s]")
+CALL_START = re.compile(r"""\{\s*['"](?:name|function|arguments|parameters)['"]""")
+CALL_KEYS = re.compile(r"""['"](name|function|arguments|parameters)['"]\s*:""")
+CALL_BEGUN = re.compile(r"""\{\s*['"]?\w*$""")
+SENTENCES = {
+    "truncated": "the reply was cut at the token limit inside a call; nothing of it was run",
+    "wrong_tag": f"a call must stand between {OPEN} and {CLOSE}; nothing was run",
+    "bare_json": f"a call must stand between {OPEN} and {CLOSE}, not alone; nothing was run",
+    "fenced_json": f"a call must stand between {OPEN} and {CLOSE}, not in a code fence; nothing was run",
+    "call_in_thinking": "a call inside the thinking part is not run",
+    "fabricated_result": "results come from the tools: what you wrote from <tool_response> on was removed",
+    "bad_json": "what stands there is no valid JSON; write one object with name and arguments",
+    "non_finite": "NaN, Infinity and numbers too large to be kept are not allowed in a call",
+    "duplicate_key": "a key is given twice",
+}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A tool's name and the arguments the model gives it."""
+    name: str
+    arguments: dict
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One judged stretch of a reply, from character `start` to `end`; its calls run only if `message` is empty."""
+    start: int
+    end: int
+    codes: tuple[str, ...]  # none: a call without fault
+    message: str            # why nothing runs, for the model to read
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a reply holds: its text (up to an invented result), the findings in order, and the words around them."""
+    text: str
+    findings: tuple[Finding, ...]
+    prose: str  # the text outside calls and thinking
+
+    @property
+    def calls(self) -> list[Call]:
+        """The calls that may run, in order."""
+        return [call for finding in self.findings if not finding.message for call in finding.calls]
+
+    @property
+    def codes(self) -> list[str]:
+        """Every code of the reply once, in order."""
+        return list(dict.fromkeys(code for finding in self.findings for code in finding.codes))
+
+    @property
+    def candidates(self) -> list[Finding]:
+        """The findings that are or were meant as calls."""
+        return [finding for finding in self.findings if is_candidate(finding)]
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether nothing in the reply is meant as a call."""
+        return not self.candidates
+
+    @property
+    def answer(self) -> str | None:
+        """The words that answer the question; None where something was meant as a call, invented or empty."""
+        invented = "fabricated_result" in self.codes
+        return self.prose or None if self.is_answer and not invented else None
+
+
+# --- the walk through a reply -----------------------------------------------
+
+Check = Callable[[object], tuple[tuple[str, ...], str, Call | None]]  # a decoded value -> codes, sentence, call
+
+
+def read(text: str, check: Check, lenient: bool, truncated: bool) -> Reply:
+    """The reply `text` judged; `check` says of a decoded value whether it is a call that may run."""
+    return _Reader(text, check, lenient, truncated).reply()
+
+
+class _Reader:
+    """Walks from mark to mark; what stands between them is prose, and `end` is where an invented result begins."""
+
+    def __init__(self, text: str, check: Check, lenient: bool, truncated: bool):
+        self.text, self.check, self.lenient, self.truncated = text, check, lenient, truncated
+        self.end = len(text)
+        self.findings: list[Finding] = []
+        self.prose: list[str] = []
+        self.since = 0  # pieces of prose that stood before the end of the last candidate
+
+    def reply(self) -> Reply:
+        """The whole text, judged."""
+        if not self._bare(self.text):
+            self._walk()
+            prose = "".join(self.prose)
+            if not any(map(is_candidate, self.findings)) and not self._other_tag(prose):
+                self._bare(prose)
+        self._note_trailing_text()
+        return Reply(self.text[:self.end], tuple(self.findings), "".join(self.prose).strip())
+
+    def _walk(self) -> None:
+        place = 0
+        while place < self.end:
+            mark = MARK.search(self.text, place)
+            self.prose.append(self.text[place:mark.start() if mark else self.end])
+            place = self._after(mark) if mark else self.end
+
+    def _after(self, mark: re.Match) -> int:
+        """Deal with one mark; returns where to go on."""
+        if mark[0] == OPEN:
+            return self._tag(mark)
+        if mark[0] == CLOSE:
+            return self._add("wrong_tag", mark.start(), mark.end())
+        if mark[0] == RESPONSE:
+            self.end = mark.start()
+            return self._add("fabricated_result", mark.start(), len(self.text))
+        return self._thinking(mark)
+
+    def _thinking(self, mark: re.Match) -> int:
+        """Skip a thinking part; a closing tag alone makes everything before it thinking."""
+        start, close = mark.start(), self.text.find("</think>", mark.start())
+        if mark[0] == "</think>":
+            start, self.findings, self.prose = 0, [], []
+        end = close + len("</think>") if close >= 0 else len(self.text)
+        return self._add("call_in_thinking", start, end) if OPEN in self.text[start:end] else end
+
+    def _tag(self, mark: re.Match) -> int:
+        """Judge what follows an opening tag; returns where to go on."""
+        values, place, code = [], mark.end(), ""
+        while code != "bad_json" and (not values or self.text.startswith("{", place)):  # some write two in one tag
+            value, place, fault = decode(self.text, place)
+            values, place, code = [*values, value], SPACE.match(self.text, place).end(), code or fault
+            code = fault if fault == "bad_json" else code
+        after = MARK.search(self.text, place)
+        if self.truncated and (after is None or place >= len(self.text)):
+            return self._add("truncated", mark.start(), len(self.text))
+        if code == "bad_json":
+            return self._add(code, mark.start(), self._end_of_broken(mark.end()))
+        closed = after is not None and after[0] == CLOSE
+        trails = len(values) > 1 or (closed and after.start() > place)
+        notes = ["unclosed_tag"] * (not closed) + ["trailing_text"] * trails
+        return self._judge(values, notes, code, mark.start(), after.end() if closed else place)
+
+    def _end_of_broken(self, start: int) -> int:
+        """Where a call that is no JSON ends: at its last closing tag before something else begins, or there."""
+        following = re.compile(f"{OPEN}|{RESPONSE}").search(self.text, start)
+        end = following.start() if following else len(self.text)
+        close = self.text.rfind(CLOSE, start, end)
+        return close + len(CLOSE) if close >= 0 else end
+
+    def _judge(self, values: list, notes: list[str], code: str, start: int, end: int) -> int:
+        """One finding for the values of one candidate, which run all or not at all."""
+        checked = [] if code else [self.check(value) for value in values]
+        codes = [*notes, *filter(None, [code]), *(code for codes, _, _ in checked for code in codes)]
+        message = SENTENCES[code] if code else "; ".join(sentence for _, sentence, _ in checked if sentence)
+        return self._add(codes, start, end, message, tuple(call for _, _, call in checked if call))
+
+    def _add(self, codes: str | list[str], start: int, end: int, message: str | None = None, calls=()) -> int:
+        codes = [codes] if isinstance(codes, str) else codes
+        message = SENTENCES[codes[0]] if message is None else message
+        self.findings.append(Finding(start, end, tuple(dict.fromkeys(codes)), message, calls))
+        self.since = len(self.prose) if is_candidate(self.findings[-1]) else self.since
+        return end
+
+    def _note_trailing_text(self) -> None:
+        """Text after the last candidate is noted with it."""
+        places = [place for place, finding in enumerate(self.findings) if is_candidate(finding)]
+        if places and "".join(self.prose[self.since:]).strip():
+            last = self.findings[places[-1]]
+            self.findings[places[-1]] = replace(last, codes=tuple(dict.fromkeys([*last.codes, "trailing_text"])))
+
+    def _other_tag(self, prose: str) -> bool:
+        """Refuse a call under a tag that is not ours; False if there is none."""
+        for mark in OTHER_TAG.finditer(prose):
+            value = decode(prose, mark.end())[0] if prose.startswith("{", mark.end()) else mark
+            shaped = value is None and CALL_START.match(prose, mark.end())
+            if value is mark or shaped or self._looks_like_call(value):
+                self._add("wrong_tag", 0, self.end)
+                return True
+        return False
+
+    def _bare(self, text: str) -> bool:
+        """Judge a reply that is nothing but calls in JSON, in a code fence or not; False if it is something else."""
+        values, place, code, start = [], 0, "", 0
+        while code != "bad_json" and (place := _skip_fences(text, place)) < len(text):
+            start = place
+            value, place, fault = decode(text, place)
+            values, code = [*values, value], fault if fault == "bad_json" else code or fault
+        if code == "bad_json":
+            junk = not text[start:].strip("}]);,. \n`~")  # a brace too many after a whole call
+            values, code = (values[:-1], "") if len(values) > 1 and junk else (values, code)
+        if not values or not self._are_calls(values, text, start, code):
+            return False
+        form = "fenced_json" if FENCE.match(text.strip()) else "bare_json"
+        if self.truncated:
+            self._add("truncated", 0, self.end)
+        elif not self.lenient:
+            self._add(form, 0, self.end)
+        else:
+            self._judge(values, [form], code, 0, self.end)
+        return True
+
+    def _are_calls(self, values: list, text: str, start: int, code: str) -> bool:
+        """Whether all values look like calls; of the last one, when it is no JSON, its beginning."""
+        if code == "bad_json":
+            keys = 1 if self.truncated else 2
+            if not CALL_START.match(text, start) or len(set(CALL_KEYS.findall(text, start))) < keys:
+                return self.truncated and bool(CALL_BEGUN.match(text, start))
+            values = values[:-1]
+        return all(map(self._looks_like_call, values))
+
+    def _looks_like_call(self, value) -> bool:
+        if isinstance(value, list):
+            return bool(value) and all(map(self._looks_like_call, value))
+        if not isinstance(value, dict):
+            return False
+        return "arguments" in value or {"name", "parameters"} <= value.keys() or (
+            value.keys() == {"name"} and "unknown_tool" not in self.check(value)[0])
+
+
+def is_candidate(finding: Finding) -> bool:
+    """Whether a finding is or was meant as a call: thinking and invented results are not."""
+    return not {"call_in_thinking", "fabricated_result"} & {*finding.codes}
+
+
+def _skip_fences(text: str, place: int) -> int:
+    return FENCES.match(text, place).end()

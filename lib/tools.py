@@ -1,0 +1,228 @@
+"""Tools: a Python function described to the model, a reply read for calls, each call checked, and only then run.
+
+The model only suggests. What it wrote is text until it has passed every check here; whatever fails one is answered
+with a sentence that the model can act on, and nothing runs.
+"""
+from __future__ import annotations
+
+import copy
+import inspect
+import json
+import re
+import traceback
+import typing
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from time import perf_counter
+
+from lib.replies import SENTENCES, Call, Reply, read
+from lib.schema import kind_of, schema_faults, settle, short, type_schema
+from lib.strict_json import decode_whole
+
+RESULT_LIMIT = 8000  # characters of a result that the model gets to read
+UNSAFE = re.compile("[\ud800-\udfff\ufdd0-\ufdef]")  # half characters, and the marks that lib.chat keeps for itself
+
+
+class ToolError(Exception):
+    """A tool raises it to say that it failed; the model reads the text."""
+
+
+class ToolFault(Exception):
+    """The program around a tool is broken: a fault for its programmer to mend, which no model can act on."""
+
+
+# --- from a function to its description -------------------------------------
+
+@dataclass(frozen=True)
+class Tool:
+    """A function with the description that the model reads; `needs_approval` keeps it from running unasked."""
+    name: str
+    description: str
+    parameters: dict  # a JSON Schema
+    function: Callable | None = None
+    needs_approval: bool = False
+
+    @property
+    def schema(self) -> dict:
+        """The description as chat templates take it."""
+        described = {"name": self.name, "description": self.description, "parameters": self.parameters}
+        return {"type": "function", "function": described}
+
+    @property
+    def usage(self) -> str:
+        """One line that says how to call it, such as `add(a: number, b: number)`."""
+        required = self.parameters.get("required", ())
+        named = self.parameters.get("properties", {}).items()
+        inner = [f"{name}{'' if name in required else '?'}: {kind_of(schema)}" for name, schema in named]
+        return f"{self.name}({', '.join(inner)})"
+
+    def __call__(self, *args, **kwargs):
+        return self.function(*args, **kwargs)
+
+
+def tool(function: Callable | None = None, *, needs_approval: bool = False) -> Tool | Callable:
+    """Decorator: makes a Tool of a function with typed parameters and a docstring, which becomes the description.
+
+    Parameters are str, float, int, bool, dict, list, list[…] of these or Literal["…"]; those with a default are
+    optional. Raises TypeError for anything else, ValueError without a docstring.
+    """
+    if function is None:
+        return lambda given: tool(given, needs_approval=needs_approval)
+    description = inspect.getdoc(function)
+    if not description:
+        raise ValueError(f"{function.__name__} needs a docstring: the model reads it to decide when to call")
+    hints, parameters = typing.get_type_hints(function), inspect.signature(function).parameters.values()
+    properties = {parameter.name: _parameter_schema(function, parameter, hints) for parameter in parameters}
+    required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
+    return Tool(function.__name__, description, {"type": "object", "properties": properties, "required": required},
+                function, needs_approval)
+
+
+def _parameter_schema(function: Callable, parameter: inspect.Parameter, hints: dict) -> dict:
+    if parameter.kind not in (parameter.POSITIONAL_OR_KEYWORD, parameter.KEYWORD_ONLY) or parameter.name not in hints:
+        raise TypeError(f"{function.__name__}: parameter {parameter} needs a name and a type, such as a: float")
+    try:
+        return type_schema(hints[parameter.name])
+    except TypeError as error:
+        raise TypeError(f"{function.__name__}: parameter {parameter.name}: {error}") from None
+
+
+def by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
+    """The tools under their names; ValueError when two share one."""
+    tools = list(tools.values() if isinstance(tools, dict) else tools)
+    named = {tool.name: tool for tool in tools}
+    if len(named) < len(tools):
+        raise ValueError(f"two tools share a name: {', '.join(sorted(tool.name for tool in tools))}")
+    return named
+
+
+# --- from a reply to calls that may run -------------------------------------
+
+def parse_reply(text: str, tools: Iterable[Tool], policy: str = "strict", truncated: bool = False) -> Reply:
+    """What a model's reply asks for: every candidate call with its verdict, or an answer; never raises for a reply.
+
+    `policy` is 'strict' (calls in tags only) or 'lenient' (also when the whole reply is a call as bare or fenced
+    JSON); `truncated` says that the reply hit the token limit.
+    """
+    if policy not in ("strict", "lenient"):
+        raise ValueError(f"the policy is 'strict' or 'lenient', not {policy!r}")
+    named = by_name(tools)
+    return read(text, lambda value: check(value, named), policy == "lenient", truncated)
+
+
+def check(value, tools: dict[str, Tool]) -> tuple[tuple[str, ...], str, Call | None]:
+    """(codes, sentence for the model, call) of one decoded JSON value; the call runs if the sentence is empty."""
+    if not isinstance(value, dict):
+        return ("not_object",), "a call must be a JSON object with name and arguments", None
+    name, listed = value.get("name"), ", ".join(tools) or "none"
+    if not isinstance(name, str) or not name.strip():
+        return ("missing_name",), f"the call has no text under 'name'; the tools are: {listed}", None
+    arguments, notes = _arguments(value)
+    if name not in tools:
+        return (*notes, "unknown_tool"), f"there is no tool {short(name)}; the tools are: {listed}", None
+    return _check_arguments(name, arguments, notes, tools[name])
+
+
+def _check_arguments(name: str, arguments, notes: list[str], tool: Tool) -> tuple[tuple[str, ...], str, Call | None]:
+    usage = f"it is called as {tool.usage}"
+    if broken := [SENTENCES[note] for note in notes if note in SENTENCES]:
+        return tuple(notes), f"in the arguments of {name} {broken[0]}; {usage}", None
+    if not isinstance(arguments, dict):
+        return (*notes, "arguments_not_object"), f"the arguments of {name} must be a JSON object; {usage}", None
+    faults = list(schema_faults(arguments, tool.parameters))
+    codes = dict.fromkeys([*notes, *(code for code, _ in faults)])
+    sentence = "; ".join([*(text for _, text in faults), usage]) if faults else ""
+    return tuple(codes), sentence, Call(name, settle(arguments, tool.parameters))
+
+
+def _arguments(call: dict) -> tuple[object, list[str]]:
+    """(arguments, codes) of a call: nothing counts as {}, and a text that holds an object is decoded once."""
+    alias = call.get("arguments") is None and "parameters" in call
+    notes, arguments = ["alias_key"] * alias, call.get("parameters" if alias else "arguments")
+    if isinstance(arguments, str):
+        value, code = decode_whole(arguments)
+        if isinstance(value, dict) and code != "bad_json":
+            return value, [*notes, "decoded_string_arguments", *filter(None, [code])]
+    return {} if arguments is None else arguments, notes
+
+
+# --- running ----------------------------------------------------------------
+
+@dataclass(frozen=True)
+class Result:
+    """What came of one call: the text that the model reads next, and whether it is a result or a refusal."""
+    call: Call | None
+    ok: bool
+    text: str
+    cut: int = 0           # characters left out of the text
+    seconds: float = 0.0
+    ran: bool = True             # False: refused, the function was never called
+    codes: tuple[str, ...] = ()  # why it was refused
+
+
+def run_call(call: Call, tools: Iterable[Tool], approve: Callable[[Call], bool] | None = None,
+             limit: int = RESULT_LIMIT) -> Result:
+    """Check the call once more and run it: whatever the tool does becomes a Result, its exceptions too.
+
+    A tool that needs approval runs only if `approve(call)` is True. Raises ToolFault when the program around the
+    tool is broken: it does not take its own arguments, or returns what JSON cannot hold.
+    """
+    named = by_name(tools)
+    codes, sentence, _ = check({"name": call.name, "arguments": call.arguments}, named)
+    if sentence:
+        return refusal(sentence, codes, call)
+    tool = named[call.name]
+    if tool.needs_approval and not _approved(call, approve):
+        return refusal(f"{call.name} needs a person's approval, which was not given; it was not run", (), call)
+    arguments, start = copy.deepcopy(call.arguments), perf_counter()
+    ok, text = _outcome(call.name, tool.function, arguments)
+    return Result(call, ok, *shorten(UNSAFE.sub("\ufffd", text), limit), perf_counter() - start)
+
+
+def _outcome(name: str, function: Callable, arguments: dict) -> tuple[bool, str]:
+    """(ok, text) of running the function: what it returns, or in words how it failed."""
+    try:
+        inspect.signature(function).bind(**arguments)
+    except TypeError as error:
+        raise ToolFault(f"{name} does not take the arguments of its own description: {error}") from error
+    try:
+        value = function(**arguments)
+    except ToolError as error:
+        return False, f"Error: {error}"
+    except (Exception, SystemExit) as error:
+        return False, f"Error: {name} failed: {traceback.format_exception_only(error)[-1].strip()}"
+    return _written(name, value)
+
+
+def refusal(sentence: str, codes: tuple[str, ...] = (), call: Call | None = None) -> Result:
+    """The Result of a call that was not run: an observation that the model can act on."""
+    return Result(call, False, *shorten(f"Error: {sentence}.", RESULT_LIMIT), ran=False, codes=codes)
+
+
+def _approved(call: Call, approve: Callable[[Call], bool] | None) -> bool:
+    answer = approve(copy.deepcopy(call)) if approve else False
+    if not isinstance(answer, bool):
+        raise ToolFault(f"approval is True or False, not {answer!r}")
+    return answer
+
+
+def _written(name: str, value) -> tuple[bool, str]:
+    """(ok, text) of a tool's return value: a text as it is, everything else as JSON with its letters readable."""
+    if isinstance(value, str):
+        return True, value
+    try:
+        return True, json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, RecursionError) as error:
+        raise ToolFault(f"{name} returned a {type(value).__name__}, which is no JSON: {error}") from error
+    except ValueError as error:
+        if "Circular" in str(error):
+            raise ToolFault(f"{name} returned a value that contains itself") from error
+        return False, f"Error: the result of {name} is too large or not a number, so it cannot be written."
+
+
+def shorten(text: str, limit: int) -> tuple[str, int]:
+    """(text of at most `limit` characters, how many were left out); a cut shows in the text."""
+    if limit < 100:
+        raise ValueError(f"a result needs a limit of at least 100 characters, not {limit}")
+    left_out = max(0, len(text) - (limit - 50)) if len(text) > limit else 0
+    return (f"{text[:limit - 50]} … [{left_out:,} characters left out]", left_out) if left_out else (text, 0)
