@@ -16,7 +16,7 @@ from time import perf_counter
 from lib.episode import Episode, Turn
 from lib.generation import Conversation, Generation
 from lib.replies import SENTENCES, Call, Reply
-from lib.tools import RESULT_LIMIT, Result, Tool, ToolFault, by_name, parse_reply, refusal, run_call
+from lib.tools import RESULT_LIMIT, Result, Tool, ToolFault, by_name, parse_reply, refusal, run_call, shorten
 
 IN_A_ROW = 3  # the third reply of a kind in a row ends an episode: cut, repeated, without an action
 EMPTY = "Your reply was empty. Call a tool, or answer the question."
@@ -93,6 +93,8 @@ class _Loop:
         if not question.strip() or limits["max_turns"] < 1:
             raise ValueError("an episode needs a question and at least one turn")
         by_name(protocol.tools)
+        protocol.read("", False)  # what cannot be used is refused before anything has run
+        shorten("", protocol.result_limit)
         self.protocol, self.approve = protocol, approve
         self.conversation = Conversation(model, protocol.opening(question), protocol.schemas)
         self.episode = Episode(question, model.name, protocol.settings(), limits)
@@ -105,7 +107,8 @@ class _Loop:
         generation = self.conversation.reply(max_new_tokens=limits["max_new_tokens"], stop=self.protocol.stop,
                                              **options)
         reply = self.protocol.read(generation.text, generation.stop_reason == "length")
-        self.conversation.keep(reply.text)
+        if reply.text != generation.text:
+            self.conversation.keep(reply.text)
         self.episode.turns.append(self._record(generation, reply, before))
         self.episode.status = self._ending(generation, reply)
         if self.episode.status == "running":
@@ -166,7 +169,7 @@ class _Loop:
             return "loop"
         if limits["max_seconds"] is not None and perf_counter() - self.start >= limits["max_seconds"]:
             return "time_limit"
-        return "max_turns" if len(turns) == limits["max_turns"] else "running"
+        return "max_turns" if len(turns) >= limits["max_turns"] else "running"
 
     def _go_on(self, reply: Reply) -> None:
         """Add the messages that answer the reply; the episode ends if they no longer fit."""

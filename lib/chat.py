@@ -19,6 +19,7 @@ from tokenizers import Tokenizer
 ROLES = {"system": "system", "user": "user", "assistant": "model", "tool": "tool"}  # role -> who wrote it
 WRITERS = ("template", "system", "user", "tool", "model")
 NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]  # Unicode keeps these 32 out of all text
+NO_TEXT = re.compile("[\ud800-\udfff\ufdd0-\ufdef]")  # half characters, and the 32 that are used as marks below
 
 
 class Piece(NamedTuple):

@@ -81,8 +81,11 @@ class Episode:
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-        beside.write_text(self.to_json() + "\n", encoding="utf-8", newline="\n")
-        os.replace(beside, path)
+        try:
+            beside.write_text(self.to_json() + "\n", encoding="utf-8", newline="\n")
+            os.replace(beside, path)
+        finally:
+            beside.unlink(missing_ok=True)
 
 
 def load_episode(path: Path | str) -> Episode:

@@ -15,7 +15,7 @@ from time import perf_counter
 
 import torch
 
-from lib.chat import Piece, Span, render, spans
+from lib.chat import NO_TEXT, Piece, Span, render, spans
 from lib.prefix_cache import Fed, PrefixCache
 from lib.text_stream import TextStream
 
@@ -82,6 +82,16 @@ class Model:
         result.text = stream.close()
         log(self.name, ids, result)
         return result
+
+    @torch.inference_mode()
+    def logits(self, ids: list[int]) -> torch.Tensor:
+        """The logit of every token as the next after `ids`, shape [vocabulary]; feeds only what was not fed before."""
+        self.check(ids)
+        with self._busy, self._feeding(ids) as fed:
+            waiting = ids[len(fed.ids):]
+            for start in range(0, len(waiting), CHUNK):
+                logits = self._feed(fed, waiting[start:start + CHUNK])
+        return logits
 
     def _run(self, result: Generation, tokens: Iterator, stream: TextStream, limit: int, start: float) -> None:
         """Take tokens into `result` until something ends it; `start` is the time of the call."""
@@ -172,22 +182,22 @@ class Conversation:
         prompt = self.prompt()  # kept only once there is an answer: an interrupt leaves no trace
         result = self.model.generate([span.id for span in prompt], **options)
         self.spans = prompt + [Span(id, self.model.decode([id]), "model") for id in result.ids]
-        self.add("assistant", result.text)
+        self.add("assistant", as_content(result.text))
         self._seen, self._replied = len(self.messages), len(result.ids)
         return result
 
     def keep(self, text: str) -> None:
         """Keep only `text`, the beginning of the last reply, and forget the rest of it, tokens and all."""
-        start, content = len(self.spans) - self._replied, self.messages[-1]["content"]
-        if not self._replied or not content.startswith(text):
+        start, content, kept = len(self.spans) - self._replied, self.messages[-1]["content"], as_content(text)
+        if not self._replied or not content.startswith(kept):
             raise ValueError(f"the last reply does not begin with {text!r}")
-        if text != content:
+        if kept != content:
             ids = self.ids[start:]
             begun = {count: self.model.decode(ids[:count]) for count in range(len(ids))}
             count = max(count for count, beginning in begun.items() if text.startswith(beginning))
             rest = [Piece("model", text[len(begun[count]):])]
             self.spans[start + count:] = spans(rest, self.model.tokenizer) if rest[0].text else []
-            self.messages[-1], self._replied = {"role": "assistant", "content": text}, 0
+            self.messages[-1], self._replied = {"role": "assistant", "content": kept}, 0
 
     def _new_spans(self) -> list[Span]:
         """The tokens of the messages that have none yet, and the opening of the model's turn."""
@@ -199,6 +209,11 @@ class Conversation:
         known = sum(len(piece.text) for piece in seen) - len(end_of_turn(tokenizer))
         rest = spans(drop(pieces, known), tokenizer)
         return rest[1:] if self.spans[-1].id == rest[0].id else rest  # the model may have ended its turn itself
+
+
+def as_content(reply: str) -> str:
+    """A reply as a message's content, of the same length: what no text may hold becomes U+FFFD."""
+    return NO_TEXT.sub("\ufffd", reply)
 
 
 def end_of_turn(tokenizer) -> str:

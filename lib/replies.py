@@ -14,13 +14,12 @@ from lib.strict_json import decode
 
 OPEN, CLOSE, RESPONSE = "<tool_call>", "</tool_call>", "<tool_response>"
 MARK = re.compile(r"</?tool_call>|</?think>|<tool_response>")
-FENCE = re.compile(r"[`~]+")
 FENCES = re.compile(r"(?:\s|[`~]+[\w-]*)*")
-SPACE = re.compile(r"\s*")
-OTHER_TAG = re.compile(r"<[^<>\s/][^<>]{0,40}>\s*(?=\{)|\[TOOL_CALLS?\]|<(?:function|invoke)[=\s]")
-CALL_START = re.compile(r"""\{\s*['"](?:name|function|arguments|parameters)['"]""")
+BETWEEN = re.compile(r"[\s,]*(?=\{)|\s*")  # what may stand between two objects in one tag
+OTHER_TAG = re.compile(r"(?P<sure>\[TOOL_CALLS?\]|<(?:function|invoke)[=\s])|<[^<>\s/][^<>]{0,40}>\s*(?=[\[{])")
+CALL_START = re.compile(r"""\[?\s*\{\s*['"](?:name|function|arguments|parameters)['"]""")
 CALL_KEYS = re.compile(r"""['"](name|function|arguments|parameters)['"]\s*:""")
-CALL_BEGUN = re.compile(r"""\{\s*['"]?\w*$""")
+CALL_BEGUN = re.compile(r"""\[?\s*\{\s*['"]?\w*['"]?\s*$""")
 SENTENCES = {
     "truncated": "the reply was cut at the token limit inside a call; nothing of it was run",
     "wrong_tag": f"a call must stand between {OPEN} and {CLOSE}; nothing was run",
@@ -126,6 +125,9 @@ class _Reader:
         """Deal with one mark; returns where to go on."""
         if mark[0] == OPEN:
             return self._tag(mark)
+        if mark[0] == CLOSE and any(map(is_candidate, self.findings)) and "{" not in self.prose[-1]:
+            self.prose.append(CLOSE)  # one too many after a call is text like any other
+            return mark.end()
         if mark[0] == CLOSE:
             return self._add("wrong_tag", mark.start(), mark.end())
         if mark[0] == RESPONSE:
@@ -137,18 +139,23 @@ class _Reader:
         """Skip a thinking part; a closing tag alone makes everything before it thinking."""
         start, close = mark.start(), self.text.find("</think>", mark.start())
         if mark[0] == "</think>":
-            start, self.findings, self.prose = 0, [], []
+            start, self.since, self.findings, self.prose = 0, 0, [], []
         end = close + len("</think>") if close >= 0 else len(self.text)
-        return self._add("call_in_thinking", start, end) if OPEN in self.text[start:end] else end
+        if OPEN in self.text[start:end]:
+            self._add("call_in_thinking", start, end)
+        alone = not self.since and not "".join(self.prose).strip() and self._bare(self.text[end:])
+        return len(self.text) if alone else end
 
     def _tag(self, mark: re.Match) -> int:
         """Judge what follows an opening tag; returns where to go on."""
         values, place, code = [], mark.end(), ""
         while code != "bad_json" and (not values or self.text.startswith("{", place)):  # some write two in one tag
             value, place, fault = decode(self.text, place)
-            values, place, code = [*values, value], SPACE.match(self.text, place).end(), code or fault
-            code = fault if fault == "bad_json" else code
+            values.append(value)
+            place, code = BETWEEN.match(self.text, place).end(), fault if fault == "bad_json" else code or fault
         after = MARK.search(self.text, place)
+        if CALL_START.search(self.text, place, after.start() if after else len(self.text)):
+            code = "bad_json"  # a second object, but words between: neither runs
         if self.truncated and (after is None or place >= len(self.text)):
             return self._add("truncated", mark.start(), len(self.text))
         if code == "bad_json":
@@ -189,9 +196,9 @@ class _Reader:
     def _other_tag(self, prose: str) -> bool:
         """Refuse a call under a tag that is not ours; False if there is none."""
         for mark in OTHER_TAG.finditer(prose):
-            value = decode(prose, mark.end())[0] if prose.startswith("{", mark.end()) else mark
+            value = decode(prose, mark.end())[0]
             shaped = value is None and CALL_START.match(prose, mark.end())
-            if value is mark or shaped or self._looks_like_call(value):
+            if mark["sure"] or shaped or self._looks_like_call(value):
                 self._add("wrong_tag", 0, self.end)
                 return True
         return False
@@ -199,16 +206,17 @@ class _Reader:
     def _bare(self, text: str) -> bool:
         """Judge a reply that is nothing but calls in JSON, in a code fence or not; False if it is something else."""
         values, place, code, start = [], 0, "", 0
-        while code != "bad_json" and (place := _skip_fences(text, place)) < len(text):
+        while code != "bad_json" and (place := FENCES.match(text, place).end()) < len(text):
             start = place
             value, place, fault = decode(text, place)
-            values, code = [*values, value], fault if fault == "bad_json" else code or fault
+            values.append(value)
+            code = fault if fault == "bad_json" else code or fault
         if code == "bad_json":
             junk = not text[start:].strip("}]);,. \n`~")  # a brace too many after a whole call
             values, code = (values[:-1], "") if len(values) > 1 and junk else (values, code)
         if not values or not self._are_calls(values, text, start, code):
             return False
-        form = "fenced_json" if FENCE.match(text.strip()) else "bare_json"
+        form = "fenced_json" if text.strip().startswith(("`", "~")) else "bare_json"
         if self.truncated:
             self._add("truncated", 0, self.end)
         elif not self.lenient:
@@ -231,6 +239,8 @@ class _Reader:
             return bool(value) and all(map(self._looks_like_call, value))
         if not isinstance(value, dict):
             return False
+        if any(self._looks_like_call(value.get(key)) for key in ("function", "tool_calls")):  # as OpenAI wraps one
+            return True
         return "arguments" in value or {"name", "parameters"} <= value.keys() or (
             value.keys() == {"name"} and "unknown_tool" not in self.check(value)[0])
 
@@ -238,7 +248,3 @@ class _Reader:
 def is_candidate(finding: Finding) -> bool:
     """Whether a finding is or was meant as a call: thinking and invented results are not."""
     return not {"call_in_thinking", "fabricated_result"} & {*finding.codes}
-
-
-def _skip_fences(text: str, place: int) -> int:
-    return FENCES.match(text, place).end()

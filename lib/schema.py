@@ -14,7 +14,7 @@ def type_schema(hint) -> dict:
     origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint in JSON_TYPES:
         return {"type": JSON_TYPES[hint]}
-    if origin is list:
+    if origin is list and inner:
         return {"type": "array", "items": type_schema(inner[0])}
     if origin is typing.Literal and all(isinstance(value, str) for value in inner):
         return {"type": "string", "enum": list(inner)}
@@ -52,7 +52,7 @@ def fits(value, schema: dict) -> bool:
 
 def kind_of(schema: dict) -> str:
     """What a schema asks for, in words: its type, or its allowed values."""
-    return " or ".join(map(json.dumps, schema["enum"])) if "enum" in schema else schema.get("type", "anything")
+    return " or ".join(map(short, schema["enum"])) if "enum" in schema else schema.get("type", "anything")
 
 
 def short(value) -> str:
@@ -61,8 +61,12 @@ def short(value) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
-def settle(arguments: dict, parameters: dict) -> dict:
-    """The arguments with 3.0 as 3 where a whole number is asked for."""
-    known = parameters.get("properties", {})
-    return {name: int(value) if isinstance(value, float) and known.get(name, {}).get("type") == "integer"
-            and value.is_integer() else value for name, value in arguments.items()}
+def settle(value, schema: dict):
+    """A value with 3.0 as 3 where the schema asks for a whole number."""
+    if isinstance(value, dict):
+        known = schema.get("properties", {})
+        return {name: settle(item, known.get(name, {})) for name, item in value.items()}
+    if isinstance(value, list):
+        return [settle(item, schema.get("items", {})) for item in value]
+    whole = isinstance(value, float) and schema.get("type") == "integer" and value.is_integer()
+    return int(value) if whole else value

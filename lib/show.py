@@ -1,4 +1,4 @@
-"""What a cell shows: tables, tokens with their writers, figures with alt text, source code, and recorded claims.
+"""What a cell shows: tables, tokens with their writers, traces, figures with alt text, source code, claims.
 
 Everything is static text, HTML or PNG, so that it looks the same on GitHub, in JupyterLab and in a re-execution.
 """
@@ -12,20 +12,20 @@ import os
 import re
 from collections.abc import Callable, Iterable
 from html import escape
-from itertools import groupby
+from itertools import groupby, zip_longest
 from textwrap import dedent
 
 from IPython.display import display
 from wcwidth import wcswidth
 
+from lib import trace as traces
 from lib.chat import Span
+from lib.episode import Episode, Turn
 from lib.models import DEFAULT
+from lib.trace import COLOURS, LONG, PIECE, VISIBLE, WHOLE, Line, shown
 
-# Okabe and Ito's palette: told apart with every kind of colour vision; each use also says its meaning in words.
-COLOURS = {"template": "#999999", "system": "#0072B2", "user": "#E69F00", "tool": "#009E73", "model": "#CC79A7"}
 NUMBER = re.compile(r"[-+−]?\d[\d,]*(\.\d+)?( ?%)?")
 logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)  # it warns in a cell while it lists the fonts
-VISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "␍"})
 
 
 class Table:
@@ -99,6 +99,55 @@ class Tokens:
 def tokens(spans: list[Span]) -> Tokens:
     """The spans as boxes with text above and id below; as plain text a row per token."""
     return Tokens(spans)
+
+
+class Trace:
+    """Episodes to look at: side by side as HTML, one after the other as text."""
+
+    def __init__(self, episodes: tuple[Episode, ...], titles: list[str] | None = None, seconds: bool = False):
+        if not episodes:
+            raise ValueError("a trace needs at least one episode")
+        if isinstance(titles, str):
+            raise ValueError(f"titles are a list of titles, one per episode, not {titles!r}")
+        if titles is not None and len(titles) != len(episodes):
+            raise ValueError(f"{len(titles)} titles for {len(episodes)} episodes: give one each")
+        names = titles or [", ".join(filter(None, [episode.model, episode.protocol.get("policy")]))
+                           for episode in episodes] * (len(episodes) > 1)
+        self.titled, self.seconds = list(zip_longest(episodes, names, fillvalue="")), seconds
+
+    def __repr__(self) -> str:
+        return "\n\n\n".join(self._text(episode, title) for episode, title in self.titled)
+
+    def _text(self, episode: Episode, title: str) -> str:
+        names, *rows = traces.ledger(episode, self.seconds)
+        head = [_text_line(line, WHOLE) for line in traces.header(episode)]
+        turns = [_text_turn(number, turn) for number, turn in enumerate(episode.turns, 1)]
+        blocks = [[shown(title, LONG)], head, *turns, [repr(Table(names, rows)), traces.saving(episode)]]
+        return "\n\n".join("\n".join(block) for block in (blocks if title else blocks[1:]))
+
+    def _repr_html_(self) -> str:
+        most = max([turn.prompt_tokens for episode, _ in self.titled for turn in episode.turns], default=1)
+        parts = [traces.as_html(episode, title, self.seconds, most) for episode, title in self.titled]
+        columns = "".join(f'<div style="flex:1 1 22em;min-width:0">{html}</div>' for html in parts)
+        return ('<div class="mathjax_ignore tex2jax_ignore"><div style="display:flex;flex-wrap:wrap;gap:1.5em">'
+                f"{columns}</div></div>")
+
+
+def _text_turn(number: int, turn: Turn) -> list[str]:
+    added = [f"    {writer}: {shown(text, LONG)}" for writer, text in traces.pieces(turn, 12)]
+    outcome = [f"  {_text_line(line, PIECE)}" for line in traces.outcome(turn)]
+    return [shown(traces.costs(number, turn)), f"  added to the prompt, {len(traces.parts(turn)[0]):,} tokens:",
+            *added, "  reply:", f"    model: {shown(traces.reply_text(turn), WHOLE)}", *outcome]
+
+
+def _text_line(line: Line, limit: int) -> str:
+    badges = [f"[{shown(badge)}]" for badge in line.badges]
+    return f"{shown(line.label)}: {' '.join(filter(None, [*badges, shown(line.text, limit)]))}"
+
+
+def trace(*episodes: Episode, titles: list[str] | None = None, seconds: bool = False) -> Trace:
+    """Episodes turn by turn, two or more side by side; `seconds` adds times, which differ from run to run."""
+    return Trace(episodes, titles, seconds)
 
 
 def figure(fig, alt: str) -> None:

@@ -26,7 +26,9 @@ def decode(text: str, start: int = 0) -> tuple[object, int, str]:
         return None, whole if error.msg.startswith("Unterminated") else error.pos, "bad_json"
     except RecursionError:
         return None, start, "bad_json"
-    return value, end, codes[0] if codes else "" if _is_plain(value) else "bad_json"
+    if not _is_plain(value):
+        return None, end, "bad_json"
+    return value, end, codes[0] if codes else ""
 
 
 def decode_whole(text: str) -> tuple[object, str]:
@@ -55,6 +57,8 @@ def _is_plain(value) -> bool:
     """Whether a decoded value is nested within reason and holds no half characters."""
     level = [value]
     for _ in range(MAX_DEPTH):
+        if not level:
+            return True
         texts = [item for item in level if isinstance(item, str)]
         if any("\ud800" <= character <= "\udfff" for text in texts for character in text):
             return False
@@ -66,7 +70,3 @@ def _inside(value) -> list:
     if isinstance(value, dict):
         return [*value.keys(), *value.values()]
     return value if isinstance(value, list) else []
-
-
-def _skip_space(text: str, place: int) -> int:
-    return place + len(text[place:]) - len(text[place:].lstrip())

@@ -8,19 +8,17 @@ from __future__ import annotations
 import copy
 import inspect
 import json
-import re
-import traceback
 import typing
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from time import perf_counter
 
+from lib.chat import NO_TEXT
 from lib.replies import SENTENCES, Call, Reply, read
 from lib.schema import kind_of, schema_faults, settle, short, type_schema
 from lib.strict_json import decode_whole
 
 RESULT_LIMIT = 8000  # characters of a result that the model gets to read
-UNSAFE = re.compile("[\ud800-\udfff\ufdd0-\ufdef]")  # half characters, and the marks that lib.chat keeps for itself
 
 
 class ToolError(Exception):
@@ -68,14 +66,24 @@ def tool(function: Callable | None = None, *, needs_approval: bool = False) -> T
     """
     if function is None:
         return lambda given: tool(given, needs_approval=needs_approval)
+    _check_function(function)
     description = inspect.getdoc(function)
-    if not description:
-        raise ValueError(f"{function.__name__} needs a docstring: the model reads it to decide when to call")
     hints, parameters = typing.get_type_hints(function), inspect.signature(function).parameters.values()
     properties = {parameter.name: _parameter_schema(function, parameter, hints) for parameter in parameters}
     required = [parameter.name for parameter in parameters if parameter.default is parameter.empty]
     return Tool(function.__name__, description, {"type": "object", "properties": properties, "required": required},
                 function, needs_approval)
+
+
+def _check_function(function: Callable) -> None:
+    """TypeError for what is no plain function with one result, ValueError without a name or docstring."""
+    kinds = (inspect.iscoroutinefunction, inspect.isgeneratorfunction, inspect.isasyncgenfunction)
+    if not inspect.isfunction(function) or any(is_kind(function) for is_kind in kinds):
+        raise TypeError(f"{getattr(function, '__name__', function)} is no plain function: write one with def that "
+                        "returns its result")
+    if not inspect.getdoc(function) or not function.__name__.isidentifier():
+        raise ValueError(f"{function.__name__} needs a name and a docstring: the model reads them to decide when to "
+                         "call")
 
 
 def _parameter_schema(function: Callable, parameter: inspect.Parameter, hints: dict) -> dict:
@@ -168,30 +176,38 @@ def run_call(call: Call, tools: Iterable[Tool], approve: Callable[[Call], bool] 
     tool is broken: it does not take its own arguments, or returns what JSON cannot hold.
     """
     named = by_name(tools)
-    codes, sentence, _ = check({"name": call.name, "arguments": call.arguments}, named)
+    codes, sentence, checked = check({"name": call.name, "arguments": call.arguments}, named)
     if sentence:
         return refusal(sentence, codes, call)
     tool = named[call.name]
     if tool.needs_approval and not _approved(call, approve):
         return refusal(f"{call.name} needs a person's approval, which was not given; it was not run", (), call)
-    arguments, start = copy.deepcopy(call.arguments), perf_counter()
-    ok, text = _outcome(call.name, tool.function, arguments)
-    return Result(call, ok, *shorten(UNSAFE.sub("\ufffd", text), limit), perf_counter() - start)
+    start = perf_counter()
+    ok, text = _outcome(call.name, tool.function, checked.arguments)  # a copy: the tool may do with it as it likes
+    return Result(call, ok, *shorten(NO_TEXT.sub("\ufffd", text), limit), perf_counter() - start)
 
 
 def _outcome(name: str, function: Callable, arguments: dict) -> tuple[bool, str]:
     """(ok, text) of running the function: what it returns, or in words how it failed."""
     try:
         inspect.signature(function).bind(**arguments)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:
         raise ToolFault(f"{name} does not take the arguments of its own description: {error}") from error
     try:
         value = function(**arguments)
     except ToolError as error:
         return False, f"Error: {error}"
     except (Exception, SystemExit) as error:
-        return False, f"Error: {name} failed: {traceback.format_exception_only(error)[-1].strip()}"
+        return False, f"Error: {name} failed: {_in_words(error)}"
     return _written(name, value)
+
+
+def _in_words(error: BaseException) -> str:
+    try:
+        text = str(error)
+    except Exception:  # there is no limit to what can go wrong
+        text = ""
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
 def refusal(sentence: str, codes: tuple[str, ...] = (), call: Call | None = None) -> Result:

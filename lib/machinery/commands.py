@@ -52,6 +52,9 @@ COMMANDS = {
                      "reset 01", ("lab", "reset"), "environment", ("one",)),
     "record": Command("Execute the notebooks and record their outputs (for those who write the course).",
                       "record 01", ("record", "main"), "model", ("notebooks", "times")),
+    "evaluate": Command("Compute the rows of a long evaluation; they are written to results/evaluations with hashes.",
+                        "evaluate loop --model qwen2.5-coder-0.5b", ("evaluate", "main"), "environment",
+                        ("evaluation", "models", "again", "check")),
     "fetch": Command("Make models ready now, for instance before a lesson without internet.",
                      "fetch smollm2-135m", ("fetch", "main"), "environment", ("names",)),
     "doctor": Command("Say what is wrong with this machine, and the line that mends it.",
@@ -59,6 +62,15 @@ COMMANDS = {
     "clean": Command("List what the course takes on disk, and remove what you pick.",
                      "clean", ("clean", "main"), "nothing", ("yes",)),
 }
+
+
+def rows(given: str) -> int:
+    """How many rows an option asks for: a whole number from 1 on, or `all`."""
+    if given != "all" and not (given.isdecimal() and int(given) > 0):
+        raise argparse.ArgumentTypeError(f"{given!r} is no number of rows: give 1, 2, ... or all")
+    return sys.maxsize if given == "all" else int(given)
+
+
 NUMBERS = {"metavar": "NN", "help": "numbers of notebooks, such as 01; all of them when left out"}
 OPTIONS = {
     "notebooks": (["notebooks"], NUMBERS | {"nargs": "*"}),
@@ -66,6 +78,12 @@ OPTIONS = {
                                  "help": "the notebook to open"}),
     "one": (["notebooks"], {"metavar": "NN", "nargs": 1, "help": "the notebook to bring back"}),
     "names": (["names"], {"metavar": "NAME", "nargs": "*", "help": "models; those the notebooks use when left out"}),
+    "evaluation": (["evaluation"], {"metavar": "NAME", "help": "the evaluation, such as loop"}),
+    "models": (["--model"], {"metavar": "NAME", "action": "append", "dest": "models",
+                             "help": "only the rows of this model; may be given several times"}),
+    "again": (["--again"], {"action": "store_true", "help": "also compute the rows that are there already"}),
+    "check": (["--check"], {"metavar": "N", "type": rows,
+                            "help": "compute N rows of the file again, chosen at random (or all), and compare"}),
     "all": (["--all"], {"action": "store_true", "help": "the slow checks too"}),
     "junit": (["--junit"], {"metavar": "FILE", "help": "also write the results as JUnit XML"}),
     "times": (["--times"], {"action": "store_true", "help": "also renew the recorded times"}),

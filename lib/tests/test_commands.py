@@ -45,6 +45,9 @@ def test_every_command_has_a_sentence_and_an_example_that_can_be_parsed(name, ca
     ("lab 01 --no-browser --port 0", {"notebooks": ["01"], "no_browser": True, "port": 0}),
     ("reset 1", {"notebooks": ["1"]}), ("doctor --deep", {"deep": True}), ("clean", {"yes": False}),
     ("fetch a b", {"names": ["a", "b"]}),
+    ("evaluate loop", {"evaluation": "loop", "models": None, "again": False, "check": None}),
+    ("evaluate loop --model a --model b --again", {"models": ["a", "b"], "again": True}),
+    ("evaluate loop --check 3", {"check": 3}), ("evaluate loop --check all", {"check": sys.maxsize}),
 ])
 def test_a_command_line_becomes_fields(line, fields):
     found = vars(commands.parse(line.split()))
@@ -56,6 +59,10 @@ def test_a_command_line_becomes_fields(line, fields):
     (["zzz"], "there are: run, test,"), (["run", "--al"], "Unrecognized arguments: --al; python3 -m lib --help"),
     (["reset"], "The following arguments are required: NN; python3 -m lib reset --help"),
     (["lab", "--port", "x"], "invalid int value: 'x'; python3 -m lib lab --help shows how."),
+    (["evaluate"], "The following arguments are required: NAME; python3 -m lib evaluate --help"),
+    (["evaluate", "loop", "--check", "0"], "'0' is no number of rows: give 1, 2, ... or all; python3"),
+    (["evaluate", "loop", "--check", "-1"], "'-1' is no number of rows"),
+    (["evaluate", "loop", "--check", "²"], "'²' is no number of rows"),
     (["lab", "01", "02"], "Unrecognized arguments: 02"), (["Chào"], "There is no command 'Chào'"),
 ])
 def test_a_wrong_line_is_one_sentence(line, sentence, capsys):
@@ -110,6 +117,7 @@ def path(monkeypatch) -> list[str]:
 
 @pytest.mark.parametrize("name, ready, passed, code", [
     ("run", False, ["memory", "ready", "make", "hand over"], 5), ("fetch", False, ["ready", "make", "hand over"], 5),
+    ("evaluate", False, ["ready", "make", "hand over"], 5),
     ("run", True, ["memory", "ready", "hand over"], 5), ("doctor", True, ["ready", "hand over"], 5),
     ("doctor", False, ["ready", "work"], 6), ("clean", True, ["work"], 6), ("clean", False, ["work"], 6),
 ])

@@ -346,3 +346,99 @@ def test_what_cannot_be_meant_is_refused(ids, options, fault):
 def test_ids_may_come_as_a_tensor():
     ids = prompt(9)
     assert tiny.model().generate(torch.tensor(ids), max_new_tokens=3).ids == cold("qwen2", ids, max_new_tokens=3).ids
+
+
+# --- what is kept of a reply ------------------------------------------------
+
+
+def answered(text: str, ids: list[int] | None = None, stop_reason: str = "eos") -> Conversation:
+    """A conversation whose last reply is `text`, as `ids` (by default its plain ones and an end token)."""
+    model = tiny.model()
+    model.generate = lambda prompt, **_: Generation(text, given, len(prompt), 0, stop_reason=stop_reason)
+    given = [*model.tokenizer.encode(text), 2] if ids is None else ids
+    talk = Conversation(model, [{"role": "user", "content": "hello"}])
+    talk.reply()
+    return talk
+
+
+KEPT = 'Máy 👩‍👩‍👧 <tool_call>{"a": 1}</tool_call> ok'
+
+
+@pytest.mark.parametrize("length", range(len(KEPT) + 1))
+def test_what_is_kept_is_as_if_the_model_had_written_only_that(length):
+    talk = answered(KEPT)
+    start = len(talk.ids) - len(talk.model.tokenizer.encode(KEPT)) - 1
+    talk.keep(KEPT[:length])
+    assert talk.messages[-1] == {"role": "assistant", "content": KEPT[:length]}
+    end = [2] if length == len(KEPT) else []
+    assert talk.ids[start:] == talk.model.tokenizer.encode(KEPT[:length]) + end
+    assert {span.writer for span in talk.spans[start:]} <= {"model"}
+    talk.add("user", "more")
+    plain = talk.model.encode([{"role": "user", "content": "hello"}, *talk.messages[1:]])
+    assert [span.id for span in talk.prompt()] == plain
+
+
+def test_whole_tokens_before_the_cut_stay_as_the_model_wrote_them():
+    model = tiny.model()
+    tag = model.tokenizer.encode("<tool_call>")
+    spelt = [id for letter in "<tool_call>" for id in model.tokenizer.encode(letter)]
+    assert len(tag) == 1 and len(spelt) == 11
+    talk = answered("abc<tool_call>xy", [*model.tokenizer.encode("abc"), *spelt, *model.tokenizer.encode("xy"), 2])
+    start = len(talk.ids) - 17
+    talk.keep("abc<tool_call>x")
+    assert talk.ids[start:] == [*model.tokenizer.encode("abc"), *spelt, *model.tokenizer.encode("x")]
+
+
+def test_the_middle_of_a_token_is_written_anew():
+    model = tiny.model()
+    talk = answered("a<tool_call>b", [*model.tokenizer.encode("a<tool_call>b"), 2])
+    start = len(talk.ids) - 4
+    talk.keep("a<tool")
+    assert talk.ids[start:] == model.tokenizer.encode("a<tool") and model.decode(talk.ids[start:]) == "a<tool"
+
+
+def test_control_tokens_in_what_is_kept_stay_data():
+    talk = answered("<|im_start|>system and more", [*tiny.tokenizer().encode("<"), 1, 2])
+    before = talk.ids.count(1)
+    talk.keep("<|im_start|>sys")
+    assert talk.ids.count(1) == before - 1
+
+
+@pytest.mark.parametrize("text", ["Xin", "chào", "Xin chào, bạn", " Xin chào", "XIN"])
+def test_only_the_beginning_of_the_last_reply_can_be_kept(text):
+    talk = answered("Xin chào")
+    if text == "Xin":
+        talk.keep(text)
+    before = list(talk.spans), list(talk.messages)
+    with pytest.raises(ValueError, match="the last reply does not begin with"):
+        talk.keep(text)
+    assert (talk.spans, talk.messages) == before
+
+
+def test_the_whole_reply_may_be_kept_any_number_of_times():
+    talk = answered("Xin chào")
+    before = list(talk.spans)
+    talk.keep("Xin chào")
+    talk.keep("Xin chào")
+    assert talk.spans == before
+
+
+def test_a_stop_string_that_was_cut_off_the_text_is_kept_unless_asked_for():
+    ids = tiny.tokenizer().encode("4\nRESULT:")
+    talk = answered("4\n", ids, "stop")
+    assert talk.ids[-len(ids) :] == ids  # the ids stay as they came
+    talk.keep("4")
+    assert talk.ids[-1] == ids[0]
+
+
+def test_the_prompt_is_what_the_next_reply_is_given():
+    talk, given = answered("Xin chào"), []
+    model = talk.model
+    for words in ("", "more", "và nữa"):
+        talk.add("user", words)
+        prompt = talk.prompt()
+        assert talk.prompt() == prompt and prompt[: len(talk.spans)] == talk.spans  # looking changes nothing
+        model.generate = lambda ids, **_: given.append(ids) or Generation("ok", [5, 2], len(ids), 0)
+        talk.reply()
+        assert given[-1] == [span.id for span in prompt] and talk.ids == given[-1] + [5, 2]
+        assert model.decode(given[-1]).endswith("<|im_start|>assistant\n")

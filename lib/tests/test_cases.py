@@ -1,0 +1,379 @@
+"""The case files: every line of data/cases, or of the folder that the variable CASES names, is run and compared.
+
+A room plugs in with one function: it takes a case, works out what is so, and calls `compare` with one check for each
+fact that `expected` may hold. It is then entered in RUNNERS under the name of its file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from lib import models
+from lib.agent import REPEAT, Protocol, as_value, run_agent
+from lib.replies import Call
+from lib.tests.scripted import ScriptedModel
+from lib.tools import Tool, ToolError, parse_reply, run_call
+
+OWN = Path(__file__).parents[2] / "data" / "cases"
+FOLDER = Path(os.environ.get("CASES") or OWN)
+FILES = {
+    "agent_loop", "bm25", "calculator", "chunks", "grader", "rag", "retrieval_metrics", "statistics", "tool_calls",
+}
+
+# --- reading ----------------------------------------------------------------
+
+
+def lines() -> list:
+    """(file, line) for every line of every file; a file that is missing, or without a room, has one None."""
+    found = []
+    for name in sorted(FILES):
+        path = FOLDER / f"{name}.jsonl"
+        texts = path.read_text(encoding="utf-8").split("\n") if path.is_file() and name in RUNNERS else []
+        texts = [text for text in texts if text.strip()] or [None]
+        found += [pytest.param(name, text, id=f"{name}-{name_of(text)}") for text in texts]
+    return found
+
+
+def name_of(line: str | None) -> str:
+    try:
+        return str(json.loads(line)["id"])
+    except (TypeError, ValueError, KeyError):
+        return "unnamed"
+
+
+def read(line: str) -> dict:
+    """The case in a line, its `_repr` fields worked out."""
+    case = in_full(json.loads(line))
+    for field in ("id", "source", "note"):
+        assert isinstance(case.get(field), str), f"a case without {field}: {line[:200]}"
+    assert ("expected" in case) != ("any_of" in case), f"{case['id']}: one of expected and any_of is needed"
+    return case
+
+
+def in_full(case: dict) -> dict:
+    """A case, or what is expected of it, with each `field_repr` as the plain field."""
+    case = {name.removesuffix("_repr"): eval(value, {}) if name.endswith("_repr") else value
+            for name, value in case.items()}
+    if isinstance(case.get("expected"), dict):
+        case["expected"] = in_full(case["expected"])
+    if isinstance(case.get("any_of"), list):
+        case["any_of"] = [in_full(option) for option in case["any_of"]]
+    return case
+
+
+def only(case: dict, *fields: str) -> None:
+    """Fails for a case with a field that its room does not know."""
+    unknown = case.keys() - {"id", "source", "note", "expected", "any_of", *fields}
+    assert not unknown, f"{case['id']}: unknown fields {sorted(unknown)}"
+
+
+def compare(case: dict, checks: dict[str, Callable]) -> None:
+    """Holds every fact that is expected against its check; of `any_of`, one has to pass."""
+    options, faults = case.get("any_of") or [case["expected"]], []
+    for option in options:
+        assert option, f"{case['id']}: nothing is expected"
+        assert option.keys() <= checks.keys(), f"{case['id']}: unknown fields {sorted(option.keys() - checks.keys())}"
+        unknown = {*option.get("codes", ())} - CODES | {option.get("status", "answered")} - STATUSES
+        assert not unknown, f"{case['id']}: unknown codes {sorted(unknown)}"
+    for option in options:
+        try:
+            for name, value in option.items():
+                checks[name](value)
+            return
+        except AssertionError as fault:
+            faults.append(f"{name}: {fault}")
+    pytest.fail(f"{case['id']} ({case['note']})\n" + "\n".join(faults))
+
+
+def equals(found) -> Callable:
+    """A check for a fact that has to be exactly this."""
+
+    def check(expected):
+        assert found == expected and type(found) is type(expected), f"{found!r} where {expected!r} is expected"
+
+    return check
+
+
+# --- tool_calls -------------------------------------------------------------
+
+CODES = {
+    "unclosed_tag", "trailing_text", "alias_key", "decoded_string_arguments", "bad_json", "not_object", "truncated",
+    "missing_name", "unknown_tool", "arguments_not_object", "missing_argument", "extra_argument", "wrong_type",
+    "non_finite", "duplicate_key", "wrong_tag", "bare_json", "fenced_json", "call_in_thinking", "fabricated_result",
+}
+TYPES = {
+    "add": {"a": "number", "b": "number"}, "multiply": {"a": "number", "b": "number"}, "search": {"query": "string"},
+    "note": {"text": "string"}, "save": {"record": "object"}, "now": {},
+    "set_flag": {"name": "string", "value": "boolean"}, "count": {"n": "integer"},
+}
+
+
+def parameters(types: dict[str, str]) -> dict:
+    properties = {name: {"type": kind} for name, kind in types.items()}
+    return {"type": "object", "properties": properties, "required": list(types), "additionalProperties": False}
+
+
+def tools(run: Callable[[Call], object]) -> list[Tool]:
+    """The tools of every case; what they do is `run`."""
+
+    def function(name: str) -> Callable:
+        return lambda **arguments: run(Call(name, arguments))
+
+    return [Tool(name, name, parameters(types), function(name)) for name, types in TYPES.items()]
+
+
+def same_calls(found: list[Call]) -> Callable:
+    """A check for calls: the same names and values in the same order; 3.0 is 3, and true is not 1."""
+
+    def check(expected):
+        assert [as_value(call) for call in found] == [as_value(Call(**call)) for call in expected]
+
+    return check
+
+
+def same_codes(found: list[str]) -> Callable:
+    def check(expected):
+        assert len(found) == len(set(found)) and set(found) == set(expected), f"{found} where {expected} is expected"
+
+    return check
+
+
+def run_tool_calls(case: dict) -> None:
+    only(case, "reply", "truncated", "policy")
+    ran: list[Call] = []
+    offered = tools(lambda call: ran.append(call) or "done")
+    reply = parse_reply(case["reply"], offered, case.get("policy", "strict"), case.get("truncated", False))
+    results = [run_call(call, offered) for call in reply.calls]
+    assert ran == reply.calls and all(result.ok and result.text == "done" for result in results)
+    assert reply.is_answer or reply.answer is None
+    compare(case, {"calls": same_calls(ran), "codes": same_codes(reply.codes), "is_answer": equals(reply.is_answer)})
+
+
+# --- agent_loop -------------------------------------------------------------
+
+STATUSES = {"answered", "max_turns", "loop", "repeated_format_error", "truncated", "tool_fault"}
+
+
+def give(value):
+    """What a tool of a case does: it returns the value, or fails as the value says."""
+    kind, _, text = value.partition(": ") if isinstance(value, str) else ("", "", "")
+    if kind == "raise":
+        raise RuntimeError(text)
+    if kind == "fail":
+        raise ToolError(text)
+    return float(text) if kind == "float" else value
+
+
+def play(case: dict, tokenizer=None, change: Callable = lambda value: value):
+    """(episode, prompts) of a case; `change` is done to each tool result before it is given."""
+    waiting = [change(value) for value in case["tool_results"]]
+
+    def run(_: Call):
+        if not waiting:
+            pytest.fail(f"{case['id']}: more tools run than there are tool_results")
+        return give(waiting.pop(0))
+
+    for reply in case["replies"]:
+        assert isinstance(reply, str) or reply.keys() <= {"text",
+                                                          "truncated"}, f"{case['id']}: unknown field in a reply"
+    model = ScriptedModel(case["replies"], tokenizer)
+    episode = run_agent(model, "What is asked?", protocol(case, run), case["max_turns"])
+    return episode, model.prompts
+
+
+def protocol(case: dict, run: Callable[[Call], object]) -> Protocol:
+    if case["protocol"] == "lines":
+        pytest.skip("the line protocol has no room yet")
+    assert case["protocol"] == "tools", f"{case['id']}: unknown protocol {case['protocol']!r}"
+    return Protocol(tuple(tools(run)))
+
+
+def harmless(value):
+    """The same value with its control tokens made plain words."""
+    if isinstance(value, dict):
+        return {harmless(key): harmless(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [harmless(item) for item in value]
+    return value.replace("<|", "(").replace("|>", ")") if isinstance(value, str) else value
+
+
+def starts(case: dict, tokenizer=None) -> Callable:
+    """A check for the number of <|im_start|> ids in the last prompt."""
+
+    def count(change: Callable) -> int:
+        _, prompts = play(case, tokenizer, change)
+        return prompts[-1].count((tokenizer or ScriptedModel([]).tokenizer).convert_tokens_to_ids("<|im_start|>"))
+
+    def check(expected):
+        assert expected == "same as with a harmless result", f"{case['id']}: unknown n_im_start_ids {expected!r}"
+        assert count(lambda value: value) == count(harmless) > 0
+
+    return check
+
+
+def run_agent_loop(case: dict) -> None:
+    only(case, "protocol", "replies", "tool_results", "evidence", "max_turns")
+    episode, _ = play(case)
+    results = [result for turn in episode.turns for result in turn.results]
+    texts = [result.text for result in results]
+    without_action = [turn for turn in episode.turns if not any(result.ran for result in turn.results)]
+
+    def contain(expected):
+        assert all(any(text in result for result in texts) for text in expected), texts
+
+    def lack(expected):
+        assert not any(text in result for result in texts for text in expected), texts
+
+    def in_order(expected):
+        assert len(texts) == len(expected) and all(map(str.__contains__, texts, expected)), texts
+
+    def cut(expected):
+        marked = [result for result in results if result.cut]
+        assert len(marked) == expected
+        assert all(f"{result.cut:,} characters left out" in result.text for result in marked)
+
+    def longest(expected):
+        assert texts and max(map(len, texts)) <= expected
+
+    compare(case, {
+        "status": equals(episode.status), "answer": equals(episode.answer), "turns": equals(len(episode.turns)),
+        "calls": same_calls(episode.calls), "codes": same_codes(episode.codes),
+        "results_ok": equals([result.ok for result in results]),
+        "results_contain": contain, "results_lack": lack, "results_in_order": in_order,
+        "corrections": equals(sum(turn.notices.count(REPEAT) for turn in episode.turns)),
+        "format_errors": equals(len(without_action) - (episode.status == "answered")),
+        "results_cut": cut, "result_max_length": longest,
+        "evidence_seen": equals("evidence" in case and any(case["evidence"] in text for text in texts)),
+        "n_im_start_ids": starts(case),
+    })
+
+
+# --- all of them ------------------------------------------------------------
+
+RUNNERS = {"tool_calls": run_tool_calls, "agent_loop": run_agent_loop}
+
+
+@pytest.mark.parametrize("name, line", lines())
+def test_case(name, line):
+    if line is None and not (FOLDER / f"{name}.jsonl").is_file():
+        pytest.skip(f"there is no {name}.jsonl in {FOLDER.name}")
+    if line is None and name not in RUNNERS:
+        pytest.skip(f"no room reads {name}.jsonl yet")
+    assert line is not None, f"{name}.jsonl is empty"
+    RUNNERS[name](read(line))
+
+
+def test_nothing_in_the_folder_is_left_out():
+    assert FOLDER.is_dir(), "CASES names no folder"
+    assert {path.stem for path in FOLDER.glob("*.jsonl")} <= FILES
+
+
+@cache
+def real_tokenizer():
+    if not models.is_ready(models.DEFAULT):
+        pytest.fail(f"{models.DEFAULT} is not ready: run `python3 -m lib fetch {models.DEFAULT}`")
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(models.folder(models.DEFAULT), local_files_only=True)
+
+
+@pytest.mark.model
+@pytest.mark.parametrize(
+    "line", [pytest.param(*each.values[1:],
+                          id=each.id) for each in lines() if "n_im_start_ids" in str(each.values[1])]
+)
+def test_control_tokens_stay_data_with_the_real_tokenizer(line):
+    starts(read(line), real_tokenizer())("same as with a harmless result")
+
+
+# --- the runner itself ------------------------------------------------------
+
+GOOD = {"id": "x", "source": "here", "note": "why", "reply": "Hi.", "truncated": False,
+        "expected": {"calls": [], "codes": [], "is_answer": True}}
+LOOP = {"id": "x", "source": "here", "note": "why", "protocol": "tools", "replies": ["Hi."], "tool_results": [],
+        "max_turns": 2, "expected": {"status": "answered", "answer": "Hi.", "turns": 1}}
+
+
+def expecting(case: dict, **facts) -> dict:
+    return case | {"expected": case["expected"] | facts}
+
+
+@pytest.mark.parametrize("name, case", [
+    ("tool_calls", expecting(GOOD, codes=["bad_jsn"])),
+    ("tool_calls", expecting(GOOD, codes=["bad_json"])),
+    ("tool_calls", expecting(GOOD, is_answer=False)),
+    ("tool_calls", expecting(GOOD, is_answer=1)),
+    ("tool_calls", expecting(GOOD, anwser=True)),
+    ("tool_calls", expecting(GOOD, calls=[{"name": "now", "arguments": {}}])),
+    ("tool_calls", GOOD | {"replay": "Hi."}),
+    ("tool_calls", GOOD | {"expected": {}}),
+    ("tool_calls", GOOD | {"any_of": [GOOD["expected"]]}),
+    ("tool_calls", {name: value for name, value in GOOD.items() if name != "expected"}),
+    ("tool_calls", {name: value for name, value in GOOD.items() if name != "note"}),
+    ("tool_calls", GOOD | {"policy": "loose"}),
+    ("tool_calls", GOOD | {"reply_repr": "1 +"}),
+    ("agent_loop", expecting(LOOP, status="fine")),
+    ("agent_loop", expecting(LOOP, status="loop")),
+    ("agent_loop", expecting(LOOP, answer="Ho.")),
+    ("agent_loop", expecting(LOOP, turns=2)),
+    ("agent_loop", expecting(LOOP, results_contain=["x"])),
+    ("agent_loop", expecting(LOOP, results_in_order=["x"])),
+    ("agent_loop", expecting(LOOP, results_cut=1)),
+    ("agent_loop", expecting(LOOP, corrections=1)),
+    ("agent_loop", expecting(LOOP, format_errors=1)),
+    ("agent_loop", expecting(LOOP, evidence_seen=True)),
+    ("agent_loop", expecting(LOOP, n_im_start_ids="some")),
+    ("agent_loop", LOOP | {"protocol": "words"}),
+    ("agent_loop", LOOP | {"replies": [{"text": "Hi.", "cut": True}]}),
+    ("agent_loop", LOOP | {"replies": ['<tool_call>{"name": "now"}</tool_call>', "Hi."]}),
+])
+def test_the_runner_fails_for_what_is_wrong_or_unknown(name, case):
+    with pytest.raises((AssertionError, pytest.fail.Exception, ValueError, SyntaxError)):
+        RUNNERS[name](read(json.dumps(case)))
+
+
+def test_the_runner_takes_one_of_two_and_long_values():
+    wrong, right = GOOD["expected"] | {"is_answer": False}, GOOD["expected"]
+    case = {name: value for name, value in GOOD.items() if name not in ("expected", "reply")}
+    run_tool_calls(read(json.dumps(case | {"reply_repr": "'(' * 300", "any_of": [wrong, right]})))
+    with pytest.raises(pytest.fail.Exception):
+        run_tool_calls(read(json.dumps(case | {"reply_repr": "'(' * 300", "any_of": [wrong, wrong]})))
+
+
+def test_the_runner_reads_any_folder_and_says_what_it_skips(tmp_path, monkeypatch):
+    monkeypatch.setattr("lib.tests.test_cases.FOLDER", tmp_path)
+    wrong = json.dumps(expecting(GOOD, is_answer=False))
+    (tmp_path / "tool_calls.jsonl").write_text(f"{json.dumps(GOOD)}\n\n{wrong}\nno json\n", encoding="utf-8")
+    (tmp_path / "agent_loop.jsonl").write_text("\n", encoding="utf-8")
+    (tmp_path / "retrieval_metrics.jsonl").write_text("{}\n", encoding="utf-8")
+    monkeypatch.delitem(RUNNERS, "retrieval_metrics", raising=False)
+    found = {}
+    for name, line in (each.values for each in lines()):
+        try:
+            test_case(name, line)
+            found.setdefault(name, []).append("ran")
+        except (pytest.skip.Exception, pytest.fail.Exception, AssertionError, ValueError) as end:
+            found.setdefault(name, []).append(f"{type(end).__name__}: {end}".split("\n")[0])
+    assert found["tool_calls"][:2] == ["ran", "Failed: x (why)"] and "JSONDecodeError" in found["tool_calls"][2]
+    assert found["agent_loop"] == ["AssertionError: agent_loop.jsonl is empty"]
+    assert found["retrieval_metrics"] == ["Skipped: no room reads retrieval_metrics.jsonl yet"]
+    assert found["chunks"] == [f"Skipped: there is no chunks.jsonl in {tmp_path.name}"] and found.keys() == FILES
+
+
+def test_the_runner_knows_what_the_readme_describes():
+    text = (OWN / "README.md").read_text(encoding="utf-8")
+    sections = dict(re.findall(r"^## (\w+)\.jsonl\n(.*?)(?=^## |\Z)", text, re.M | re.S))
+    described = {name: {word for row in re.findall(r"^\| ([\w, ]+?) \|", section, re.M) for word in row.split(", ")}
+                 for name, section in sections.items()}
+    assert described["tool_calls"] - {"code"} == CODES
+    assert described["agent_loop"] - {"status"} == STATUSES
+    stated = json.loads(re.search(r"```json\n(.*?)```", sections["tool_calls"], re.S)[1])
+    assert stated == [{"name": tool.name, "parameters": tool.parameters} for tool in tools(print)]
+    assert set(re.findall(r"(\w+)\.jsonl", "".join(re.findall("^## .*", text, re.M)))) == FILES
