@@ -98,6 +98,8 @@ class _Loop:
         self.protocol, self.approve = protocol, approve
         self.conversation = Conversation(model, protocol.opening(question), protocol.schemas)
         self.episode = Episode(question, model.name, protocol.settings(), limits)
+        if len(self.conversation.prompt()) >= limits["max_tokens"]:
+            raise ValueError(f"the prompt alone fills the limit of {limits['max_tokens']:,} tokens")
         self.actions: list = []  # per turn: what was done and what came of it; None after a cut reply
         self.start = perf_counter()
 

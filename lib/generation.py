@@ -85,7 +85,7 @@ class Model:
 
     @torch.inference_mode()
     def logits(self, ids: list[int]) -> torch.Tensor:
-        """The logit of every token as the next after `ids`, shape [vocabulary]; feeds only what was not fed before."""
+        """The logit of every token as the next after `ids`, shape [vocabulary]; feeds only what is new."""
         self.check(ids)
         with self._busy, self._feeding(ids) as fed:
             waiting = ids[len(fed.ids):]

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 
 IGNORED = ("run", "lab")  # folders of results/ that are no part of the course
+EVALUATIONS = "evaluations"  # written by `evaluate` alone, perhaps while a notebook runs
 TIMES = "timings"  # the folder whose files differ at each run
 
 
@@ -24,6 +25,8 @@ def bring_back(source: Path, target: Path, times: bool) -> None:
     """Puts the files that changed in `source` into `target`; times only when asked for, or when new."""
     for file in sorted(path for path in source.rglob("*") if path.is_file()):
         inside = file.relative_to(source)
+        if inside.parts[0] == EVALUATIONS:
+            continue
         there = target / inside
         same = there.exists() and filecmp.cmp(file, there, shallow=False)
         if not same and (times or inside.parts[0] != TIMES or not there.exists()):

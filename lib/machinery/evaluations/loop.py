@@ -1,4 +1,4 @@
-"""The evaluation `loop`: the article's three questions with two tools, on two models, under both policies."""
+"""The evaluation `loop`: the article's three questions with two tools, on two models, under three conditions."""
 from __future__ import annotations
 
 from lib.agent import Protocol, run_agent
@@ -7,7 +7,6 @@ from lib.machinery.evaluations import Evaluation, Tell, keep
 from lib.tools import tool
 
 MODELS = ("qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b")
-POLICIES = ("strict", "lenient")
 LIMITS = {"max_turns": 5, "max_new_tokens": 256}
 
 
@@ -24,12 +23,21 @@ def add(a: float, b: float) -> float:
 
 
 TOOLS = (multiply, add)
+WORKED = (  # an exchange in front of the question
+    {"role": "user", "content": "17 nhân 23 bằng bao nhiêu?"},
+    {"role": "assistant",
+     "content": '<tool_call>\n{"name": "multiply", "arguments": {"a": 17, "b": 23}}\n</tool_call>'},
+    {"role": "tool", "content": "391"},
+    {"role": "assistant", "content": "17 nhân 23 bằng 391."},
+)
+CONDITIONS = {"strict": Protocol(TOOLS), "lenient": Protocol(TOOLS, policy="lenient"),
+              "worked": Protocol(TOOLS, policy="lenient", examples=WORKED)}
 
 
 def keys() -> list[dict]:
-    """Every question under every policy on every model."""
-    return [{"model": model, "policy": policy, "question": question["id"]}
-            for model in MODELS for policy in POLICIES for question in load_questions("loop")]
+    """Every question under every condition on every model."""
+    return [{"model": model, "condition": condition, "question": question["id"]}
+            for model in MODELS for condition in CONDITIONS for question in load_questions("loop")]
 
 
 def asked(key: dict) -> str:
@@ -40,10 +48,11 @@ def asked(key: dict) -> str:
 def compute(model, key: dict, tell: Tell) -> tuple[dict, dict]:
     """The episode of one row, and its seconds."""
     teller = keep.Teller(tell)
-    episode = run_agent(model, asked(key), Protocol(tools=TOOLS, policy=key["policy"]), **LIMITS,
+    episode = run_agent(model, asked(key), CONDITIONS[key["condition"]], **LIMITS,
                         on_token=teller.on_token, on_turn=teller.on_turn)
     return {"episode": keep.values(episode)}, keep.seconds(episode)
 
 
-EVALUATION = Evaluation("loop", __file__, MODELS, {**LIMITS, "tools": [tool.schema for tool in TOOLS]}, keys, asked,
-                        compute, lambda values: keep.summary(values["episode"]))
+SETTINGS = {**LIMITS, "conditions": {name: protocol.settings() for name, protocol in CONDITIONS.items()}}
+EVALUATION = Evaluation("loop", __file__, MODELS, SETTINGS, keys, asked, compute,
+                        lambda values: keep.summary(values["episode"]))
