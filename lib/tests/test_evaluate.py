@@ -478,17 +478,19 @@ def test_loop_asks_the_three_questions_of_the_article():
     assert [question["answer"] for question in questions] == [str(1234 * 5678), "Hà Nội", str((12 + 30) * 7)]
     assert all(question["gold"].get("number", "Hà Nội") == question["answer"] for question in questions)
     keys = loop.EVALUATION.keys()
-    assert len(keys) == 12 and {loop.asked(key) for key in keys} == {question["question"] for question in questions}
+    assert len(keys) == 18 and {loop.asked(key) for key in keys} == {question["question"] for question in questions}
 
 
-@pytest.mark.parametrize("policy, calls", [("strict", 0), ("lenient", 1)])
-def test_a_row_of_loop(policy, calls):
-    key, told = {"model": "m", "policy": policy, "question": "product"}, []
+@pytest.mark.parametrize("condition, policy, calls, examples",
+                         [("strict", "strict", 0, 0), ("lenient", "lenient", 1, 0), ("worked", "lenient", 1, 4)])
+def test_a_row_of_loop(condition, policy, calls, examples):
+    key, told = {"model": "m", "condition": condition, "question": "product"}, []
     model = ScriptedModel(['{"name": "multiply", "arguments": {"a": 1234, "b": 5678}}', "7006652\n🙂"])
     values, seconds = loop.compute(model, key, told.append)
     episode = Episode.from_json(json.dumps(values["episode"]))
     assert [call.arguments for call in episode.calls] == [{"a": 1234, "b": 5678}] * calls
     assert episode.limits["max_turns"] == 5 and episode.protocol["policy"] == policy
+    assert len(episode.protocol["examples"]) == examples
     assert [episode.answer, episode.status] == (["7006652\n🙂", "answered"])
     assert told[-1] == "turn 2: 7006652\\n🙂" and len(seconds["tool_seconds"]) == 2
 
