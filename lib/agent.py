@@ -90,6 +90,8 @@ class _Loop:
     """One episode under way."""
 
     def __init__(self, model, question: str, protocol: Protocol, limits: dict, approve: Callable | None):
+        if not isinstance(protocol, Protocol) or not isinstance(question, str):
+            raise TypeError("run_agent(model, question, protocol) takes a text and a Protocol, in this order")
         if not question.strip() or limits["max_turns"] < 1:
             raise ValueError("an episode needs a question and at least one turn")
         by_name(protocol.tools)

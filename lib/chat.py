@@ -75,7 +75,8 @@ def _check_rendering(text: str, messages: list[dict], tokenizer, tools: list[dic
     if text != plain:
         raise ValueError("this model's chat template rewrites the messages, so their writers cannot be told apart")
     if tools and plain == _apply(tokenizer, messages, None, prompt):
-        raise ValueError("this model's chat template ignores tools: describe them in the system message instead")
+        raise ValueError("this model's chat template ignores tools: take a model of the Qwen family, "
+                         "or describe the tools in the system message")
 
 
 # Each writer's text goes through the template between two characters that occur nowhere else.

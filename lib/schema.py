@@ -18,7 +18,8 @@ def type_schema(hint) -> dict:
         return {"type": "array", "items": type_schema(inner[0])}
     if origin is typing.Literal and all(isinstance(value, str) for value in inner):
         return {"type": "string", "enum": list(inner)}
-    raise TypeError(f"{hint!r} is none of str, float, int, bool, dict, list, list[…], Literal['…']")
+    raise TypeError(f"{hint!r} is none of str, float, int, bool, dict, list, list[…], Literal['…'] "
+                    "(an optional one has a default instead: limit: int = 3)")
 
 
 def schema_faults(value, schema: dict, place: str = "") -> Iterable[tuple[str, str]]:

@@ -110,7 +110,7 @@ class Trace:
         if isinstance(titles, str):
             raise ValueError(f"titles are a list of titles, one per episode, not {titles!r}")
         if titles is not None and len(titles) != len(episodes):
-            raise ValueError(f"{len(titles)} titles for {len(episodes)} episodes: give one each")
+            raise ValueError(f"a title for each episode, please: there are {len(titles)} for {len(episodes)}")
         names = titles or [", ".join(filter(None, [episode.model, episode.protocol.get("policy")]))
                            for episode in episodes] * (len(episodes) > 1)
         self.titled, self.seconds = list(zip_longest(episodes, names, fillvalue="")), seconds

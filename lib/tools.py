@@ -97,7 +97,11 @@ def _parameter_schema(function: Callable, parameter: inspect.Parameter, hints: d
 
 def by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
     """The tools under their names; ValueError when two share one."""
+    if isinstance(tools, Tool):
+        raise TypeError(f"tools are a list: write [{tools.name}], or ({tools.name},) with its comma")
     tools = list(tools.values() if isinstance(tools, dict) else tools)
+    if strange := [item for item in tools if not isinstance(item, Tool)]:
+        raise TypeError(f"{getattr(strange[0], '__name__', strange[0])} is no tool yet: put @tool above its def")
     named = {tool.name: tool for tool in tools}
     if len(named) < len(tools):
         raise ValueError(f"two tools share a name: {', '.join(sorted(tool.name for tool in tools))}")

@@ -91,11 +91,11 @@ def costs(number: int, turn: Turn) -> str:
 
 
 def ledger(episode: Episode, seconds: bool = False) -> list[list[str]]:
-    """Header, a row per turn, a total: the prompt's tokens by writer and in all, those of new messages, and so on."""
+    """Header, a row per turn, a total: the prompt's tokens, the new ones, those fed, and who wrote the prompt."""
     times = ["first token, seconds", "decode, seconds", "tools, seconds"] * seconds
-    names = ["turn", *WRITERS, "whole prompt", "new messages", "fed with cache", "generated", *times]
-    rows = [[*(turn.by_writer.get(writer, 0) for writer in WRITERS), turn.prompt_tokens,
-             len(turn.spans) - turn.reply_tokens, turn.fed_tokens, turn.generated_tokens,
+    names = ["turn", "whole prompt", "new messages", "fed with cache", "generated", *WRITERS, *times]
+    rows = [[turn.prompt_tokens, len(turn.spans) - turn.reply_tokens, turn.fed_tokens, turn.generated_tokens,
+             *(turn.by_writer.get(writer, 0) for writer in WRITERS),
              *[turn.first_token_seconds, turn.decode_seconds, turn.tool_seconds] * seconds] for turn in episode.turns]
     total = [sum(filter(None, column)) for column in zip(*rows, strict=True)] or [0] * (len(names) - 1)
     return [names, *([str(number), *map(_number, row)] for number, row in enumerate(rows, 1)),

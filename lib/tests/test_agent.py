@@ -547,3 +547,9 @@ def test_characters_that_are_no_text_in_a_reply_do_not_end_the_program():
     reply = f'<tool_call>{{"name": "search", "arguments": {{"query": "{strange}"}}}}</tool_call>'
     episode, _ = play([f"{reply}<tool_response>{strange}", "Done."])
     assert (episode.status, episode.answer, episode.turns[0].text) == ("answered", "Done.", reply)
+
+
+@pytest.mark.parametrize("question, protocol", [("Ai?", [search]), ([{"role": "user", "content": "Ai?"}], Protocol())])
+def test_arguments_in_another_order_or_form_are_refused(question, protocol):
+    with pytest.raises(TypeError, match="takes a text and a Protocol"):
+        run_agent(ScriptedModel([]), question, protocol)

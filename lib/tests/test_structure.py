@@ -121,6 +121,12 @@ def test_a_path_of_one_machine_in_prose(tmp_path):
     assert prose.path_faults(notebook(prose="look into /home/ada/course"))
 
 
+@pytest.mark.parametrize("text, left", [("we measured LEDGER_READ", True), ("TODO: say why", True), ("3 XXX", True),
+                                        ("the name `IN_A_ROW` in code", False), ("BM25, JSON and NFC", False)])
+def test_words_left_to_be_filled_in_are_faults(text, left):
+    assert bool(prose.placeholder_faults(notebook(prose=text))) == left
+
+
 @pytest.mark.parametrize("cells, unchecked, faults", [(3, 1, 0), (3, 2, 1), (20, 1, 0), (20, 2, 1), (21, 2, 0)])
 def test_one_cell_in_twenty_may_be_unchecked(tmp_path, cells, unchecked, faults):
     made = [(TIMED, [], UNCHECKED)] * unchecked + [FINE] * (cells - unchecked)

@@ -352,3 +352,11 @@ def test_a_limit_too_small_for_its_own_mark():
 def test_the_limit_counts_the_text_that_the_model_reads():
     assert run("x" * RESULT_LIMIT).cut == 0 and run("x" * (RESULT_LIMIT + 1)).cut == 51
     assert run(["x" * RESULT_LIMIT]).cut == 54
+
+
+def test_what_is_no_list_of_tools_is_refused():
+    lone = Tool("multiply", "", {}, max)
+    with pytest.raises(TypeError, match=r"write \[multiply\]"):
+        by_name(lone)
+    with pytest.raises(TypeError, match="len is no tool yet"):
+        by_name([len])

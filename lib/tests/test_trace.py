@@ -136,17 +136,17 @@ def test_the_ledger_holds_the_episode_s_numbers(name):
     shown = episode(name)
     turns, rows = shown.turns, page(shown).rows
     header, *body = rows[-len(turns) - 2:]
-    expected = [[str(number), *(turn.by_writer.get(writer, 0) for writer in WRITERS), turn.prompt_tokens,
-                 len(turn.spans) - turn.reply_tokens, turn.fed_tokens, turn.generated_tokens]
+    expected = [[str(number), turn.prompt_tokens, len(turn.spans) - turn.reply_tokens, turn.fed_tokens,
+                 turn.generated_tokens, *(turn.by_writer.get(writer, 0) for writer in WRITERS)]
                 for number, turn in enumerate(turns, 1)]
     total = ["total", *(sum(row[column] for row in expected) for column in range(1, 10))]
     written = [[cell if isinstance(cell, str) else f"{cell:,}" for cell in row] for row in [*expected, total]]
     assert body == written
-    assert header[1:6] == list(WRITERS)
+    assert header[5:10] == list(WRITERS)
     lines = [line.split() for line in repr(show.trace(shown)).splitlines()]
     assert lines[-len(written) - 1:-1] == written
     for text in (page(shown).text, repr(show.trace(shown))):
-        assert f"would have fed {total[6]:,} prompt tokens; this one fed {total[8]:,}" in text
+        assert f"would have fed {total[1]:,} prompt tokens; this one fed {total[3]:,}" in text
 
 
 def test_the_header_says_what_was_asked_of_whom_and_what_came_of_it():
@@ -342,7 +342,7 @@ def test_two_episodes_side_by_side_with_their_names():
 
 
 @pytest.mark.parametrize("episodes, titles, words", [
-    ([], None, "at least one"), ([1], ["a", "b"], "2 titles for 1"), ([1, 2], ["a"], "1 titles for 2"),
+    ([], None, "at least one"), ([1], ["a", "b"], "there are 2 for 1"), ([1, 2], ["a"], "there are 1 for 2"),
     ([1, 2], "ab", "list of titles"),
 ])
 def test_a_wrong_call_is_refused(episodes, titles, words):

@@ -122,4 +122,5 @@ def _of_code_cells(check: Callable[[NotebookNode], list[str]]) -> Callable[[Note
 
 
 _CELL_CHECKS = [_of_code_cells(check) for check in (source.faults, recorded.faults, unchecked_faults)]
-_CELL_CHECKS += [prose.heading_faults, prose.image_faults, prose.path_faults]
+_CELL_CHECKS += [prose.heading_faults, prose.image_faults, prose.path_faults,
+                 prose.placeholder_faults]

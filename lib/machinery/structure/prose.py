@@ -75,6 +75,13 @@ def _leads_somewhere(target: str, path: Path) -> bool:
     return bool(file) and not Path(file).is_absolute() and (path.parent / file).exists()
 
 
+def placeholder_faults(notebook: NotebookNode) -> list[str]:
+    """Words in Markdown that were left to be filled in."""
+    left = re.compile(r"\b(?:TODO|FIXME|TBD|XXX+|[A-Z]{2,}(?:_[A-Z]+)+)\b")
+    return [f"cell {cell.get('id')}: {found.group()!r} was left to be filled in"
+            for cell, text in markdown(notebook) if (found := left.search(text))]
+
+
 def path_faults(notebook: NotebookNode) -> list[str]:
     """Paths of one machine in what was written by hand."""
     return [f"cell {cell.get('id')}: it holds a path of one machine ({found.group()!r})"
