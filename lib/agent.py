@@ -15,7 +15,7 @@ from time import perf_counter
 
 from lib.episode import Episode, Turn
 from lib.generation import Conversation, Generation
-from lib.replies import SENTENCES, Call, Reply
+from lib.replies import SENTENCES, Call, Finding, Reply
 from lib.tools import RESULT_LIMIT, Result, Tool, ToolFault, by_name, parse_reply, refusal, run_call, shorten
 
 IN_A_ROW = 3  # the third reply of a kind in a row ends an episode: cut, repeated, without an action
@@ -35,6 +35,9 @@ class Protocol:
     result_limit: int = RESULT_LIMIT     # characters of a result that the model gets to read
     format_limit: int | None = None      # replies in a row without an action that end the episode
     stop: tuple[str, ...] = ()           # strings that end a reply
+
+    def __post_init__(self):
+        object.__setattr__(self, "tools", tuple(by_name(self.tools).values()))
 
     @property
     def schemas(self) -> list[dict] | None:
@@ -73,7 +76,7 @@ def run_agent(model, question: str, protocol: Protocol, max_turns: int = 5, *, m
     Raises ValueError for a question, limit or protocol that cannot be used.
     """
     limits = {"max_turns": max_turns, "max_new_tokens": max_new_tokens, "max_seconds": max_seconds,
-              "max_tokens": min(max_tokens or model.context, model.context)}
+              "max_tokens": model.context if max_tokens is None else min(max_tokens, model.context)}
     loop = _Loop(model, question, protocol, limits, approve)
     while loop.episode.status == "running":
         try:
@@ -94,7 +97,6 @@ class _Loop:
             raise TypeError("run_agent(model, question, protocol) takes a text and a Protocol, in this order")
         if not question.strip() or limits["max_turns"] < 1:
             raise ValueError("an episode needs a question and at least one turn")
-        by_name(protocol.tools)
         protocol.read("", False)  # what cannot be used is refused before anything has run
         shorten("", protocol.result_limit)
         self.protocol, self.approve = protocol, approve
@@ -157,9 +159,14 @@ class _Loop:
 
     def _action(self, reply: Reply) -> tuple:
         """What makes two turns the same: the calls as values with their results; without calls, the text."""
-        results = self.episode.turns[-1].results
-        done = [(as_value(result.call) if result.call else reply.text, result.text) for result in results]
-        return tuple(done) or (reply.text,)
+        tried = [call for finding in reply.candidates for call in self._tried(finding, reply.text)]
+        results = [result.text for result in self.episode.turns[-1].results]
+        return tuple(zip(tried, results, strict=True)) or (reply.text,)
+
+    def _tried(self, finding: Finding, text: str) -> list[str]:
+        """What a candidate asked for, one text per result: its calls as values, or itself if it could not be read."""
+        calls = [as_value(call) for call in finding.calls]
+        return calls[:1] or [text[finding.start:finding.end].strip()] if finding.message else calls
 
     def _limit(self) -> str:
         """The limit that ends the episode after this turn, or 'running'."""

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -80,7 +81,7 @@ class Episode:
         """Write the episode to `path`, whole or not at all."""
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
-        beside = path.with_name(f".{path.name}.{os.getpid()}.part")
+        beside = path.with_name(f".{path.name}.{os.getpid()}-{threading.get_ident()}.part")
         try:
             beside.write_text(self.to_json() + "\n", encoding="utf-8", newline="\n")
             os.replace(beside, path)
@@ -89,8 +90,12 @@ class Episode:
 
 
 def load_episode(path: Path | str) -> Episode:
-    """The episode in the file `path`."""
-    return Episode.from_json(Path(path).read_text(encoding="utf-8"))
+    """The episode in the file `path`; ValueError that names the file if it holds none."""
+    text = Path(path).read_text(encoding="utf-8")
+    try:
+        return Episode.from_json(text)
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} holds no episode of this course: {type(error).__name__}: {error}") from error
 
 
 def _turn(data: dict) -> Turn:

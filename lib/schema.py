@@ -8,6 +8,8 @@ from collections.abc import Iterable
 JSON_TYPES = {str: "string", float: "number", int: "integer", bool: "boolean", dict: "object", list: "array"}
 PYTHON_TYPES = {"number": (int, float), **{name: kind for kind, name in JSON_TYPES.items() if kind is not float}}
 
+KNOWN_KEYS = {"type", "properties", "required", "additionalProperties", "items", "enum", "description", "title"}
+
 
 def type_schema(hint) -> dict:
     """The JSON Schema of a Python type; TypeError for one that JSON does not have."""
@@ -20,6 +22,18 @@ def type_schema(hint) -> dict:
         return {"type": "string", "enum": list(inner)}
     raise TypeError(f"{hint!r} is none of str, float, int, bool, dict, list, list[…], Literal['…'] "
                     "(an optional one has a default instead: limit: int = 3)")
+
+
+def check_schema(schema, name: str) -> None:
+    """Raises TypeError or ValueError for a schema that uses what is not checked here; `name` is the tool's."""
+    if not isinstance(schema, dict) or not isinstance(schema.get("properties", {}), dict):
+        raise TypeError(f"{name}: a schema is a dict, and so are its properties, not {schema!r}")
+    if strange := schema.keys() - KNOWN_KEYS:
+        raise ValueError(f"{name}: the schema uses {', '.join(sorted(strange))}, which would go unchecked")
+    if not isinstance(schema.get("type", "object"), str):
+        raise ValueError(f"{name}: a schema has one type, not {schema['type']!r}")
+    for inner in [*schema.get("properties", {}).values(), *filter(None, [schema.get("items")])]:
+        check_schema(inner, name)
 
 
 def schema_faults(value, schema: dict, place: str = "") -> Iterable[tuple[str, str]]:

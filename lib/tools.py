@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from time import perf_counter
 
 from lib.chat import NO_TEXT
-from lib.replies import SENTENCES, Call, Reply, read
-from lib.schema import kind_of, schema_faults, settle, short, type_schema
-from lib.strict_json import decode_whole
+from lib.checks import check
+from lib.reader import read
+from lib.replies import Call, Reply
+from lib.schema import check_schema, kind_of, type_schema
 
 RESULT_LIMIT = 8000  # characters of a result that the model gets to read
 
@@ -102,6 +103,8 @@ def by_name(tools: Iterable[Tool]) -> dict[str, Tool]:
     tools = list(tools.values() if isinstance(tools, dict) else tools)
     if strange := [item for item in tools if not isinstance(item, Tool)]:
         raise TypeError(f"{getattr(strange[0], '__name__', strange[0])} is no tool yet: put @tool above its def")
+    for item in tools:
+        check_schema(item.parameters, item.name)
     named = {tool.name: tool for tool in tools}
     if len(named) < len(tools):
         raise ValueError(f"two tools share a name: {', '.join(sorted(tool.name for tool in tools))}")
@@ -120,42 +123,6 @@ def parse_reply(text: str, tools: Iterable[Tool], policy: str = "strict", trunca
         raise ValueError(f"the policy is 'strict' or 'lenient', not {policy!r}")
     named = by_name(tools)
     return read(text, lambda value: check(value, named), policy == "lenient", truncated)
-
-
-def check(value, tools: dict[str, Tool]) -> tuple[tuple[str, ...], str, Call | None]:
-    """(codes, sentence for the model, call) of one decoded JSON value; the call runs if the sentence is empty."""
-    if not isinstance(value, dict):
-        return ("not_object",), "a call must be a JSON object with name and arguments", None
-    name, listed = value.get("name"), ", ".join(tools) or "none"
-    if not isinstance(name, str) or not name.strip():
-        return ("missing_name",), f"the call has no text under 'name'; the tools are: {listed}", None
-    arguments, notes = _arguments(value)
-    if name not in tools:
-        return (*notes, "unknown_tool"), f"there is no tool {short(name)}; the tools are: {listed}", None
-    return _check_arguments(name, arguments, notes, tools[name])
-
-
-def _check_arguments(name: str, arguments, notes: list[str], tool: Tool) -> tuple[tuple[str, ...], str, Call | None]:
-    usage = f"it is called as {tool.usage}"
-    if broken := [SENTENCES[note] for note in notes if note in SENTENCES]:
-        return tuple(notes), f"in the arguments of {name} {broken[0]}; {usage}", None
-    if not isinstance(arguments, dict):
-        return (*notes, "arguments_not_object"), f"the arguments of {name} must be a JSON object; {usage}", None
-    faults = list(schema_faults(arguments, tool.parameters))
-    codes = dict.fromkeys([*notes, *(code for code, _ in faults)])
-    sentence = "; ".join([*(text for _, text in faults), usage]) if faults else ""
-    return tuple(codes), sentence, Call(name, settle(arguments, tool.parameters))
-
-
-def _arguments(call: dict) -> tuple[object, list[str]]:
-    """(arguments, codes) of a call: nothing counts as {}, and a text that holds an object is decoded once."""
-    alias = call.get("arguments") is None and "parameters" in call
-    notes, arguments = ["alias_key"] * alias, call.get("parameters" if alias else "arguments")
-    if isinstance(arguments, str):
-        value, code = decode_whole(arguments)
-        if isinstance(value, dict) and code != "bad_json":
-            return value, [*notes, "decoded_string_arguments", *filter(None, [code])]
-    return {} if arguments is None else arguments, notes
 
 
 # --- running ----------------------------------------------------------------
@@ -200,7 +167,7 @@ def _outcome(name: str, function: Callable, arguments: dict) -> tuple[bool, str]
     try:
         value = function(**arguments)
     except ToolError as error:
-        return False, f"Error: {error}"
+        return False, f"Error: {_in_words(error).removeprefix('ToolError: ')}"
     except (Exception, SystemExit) as error:
         return False, f"Error: {name} failed: {_in_words(error)}"
     return _written(name, value)
@@ -216,7 +183,8 @@ def _in_words(error: BaseException) -> str:
 
 def refusal(sentence: str, codes: tuple[str, ...] = (), call: Call | None = None) -> Result:
     """The Result of a call that was not run: an observation that the model can act on."""
-    return Result(call, False, *shorten(f"Error: {sentence}.", RESULT_LIMIT), ran=False, codes=codes)
+    text = NO_TEXT.sub("\ufffd", f"Error: {sentence}.")
+    return Result(call, False, *shorten(text, RESULT_LIMIT), ran=False, codes=codes)
 
 
 def _approved(call: Call, approve: Callable[[Call], bool] | None) -> bool:
@@ -232,12 +200,12 @@ def _written(name: str, value) -> tuple[bool, str]:
         return True, value
     try:
         return True, json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, RecursionError) as error:
-        raise ToolFault(f"{name} returned a {type(value).__name__}, which is no JSON: {error}") from error
     except ValueError as error:
         if "Circular" in str(error):
             raise ToolFault(f"{name} returned a value that contains itself") from error
         return False, f"Error: the result of {name} is too large or not a number, so it cannot be written."
+    except Exception as error:
+        raise ToolFault(f"{name} returned a {type(value).__name__}, which is no JSON: {_in_words(error)}") from error
 
 
 def shorten(text: str, limit: int) -> tuple[str, int]:

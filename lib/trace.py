@@ -181,7 +181,7 @@ def _html_ledger(episode: Episode, seconds: bool) -> str:
 
 
 def _bar(turn: Turn, most: int) -> str:
-    inner = "".join(f'<span style="width:{100 * turn.by_writer.get(writer, 0) / most:.1f}%;'
+    inner = "".join(f'<span style="width:{100 * turn.by_writer.get(writer, 0) / max(most, 1):.1f}%;'
                     f'background:{COLOURS[writer]}"></span>' for writer in WRITERS)
     return f'<div style="display:flex;height:.4em;margin:.3em 0">{inner}</div>'
 

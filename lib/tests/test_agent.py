@@ -160,7 +160,7 @@ def test_the_context_is_a_limit_too():
 
 @pytest.mark.parametrize("options", [
     {"question": " "}, {"max_turns": 0}, {"max_turns": -1}, {"max_new_tokens": 0},
-    {"protocol": Protocol((search, search))}, {"protocol": Protocol(TOOLS, policy="loose")},
+    {"protocol": Protocol(TOOLS, policy="loose")},
     {"protocol": Protocol(TOOLS, result_limit=10)}, {"protocol": Protocol(TOOLS, stop=("",))},
 ])
 def test_what_cannot_be_used_is_refused_before_anything_runs(options):
@@ -549,7 +549,38 @@ def test_characters_that_are_no_text_in_a_reply_do_not_end_the_program():
     assert (episode.status, episode.answer, episode.turns[0].text) == ("answered", "Done.", reply)
 
 
-@pytest.mark.parametrize("question, protocol", [("Ai?", [search]), ([{"role": "user", "content": "Ai?"}], Protocol())])
+@pytest.mark.parametrize("question, protocol", [("Ai?", [search]), ([{"role": "user"}], Protocol())])
 def test_arguments_in_another_order_or_form_are_refused(question, protocol):
     with pytest.raises(TypeError, match="takes a text and a Protocol"):
         run_agent(ScriptedModel([]), question, protocol)
+
+
+STRANGE = "".join(chr(code) for code in range(0xFDD0, 0xFDF0))
+
+
+@pytest.mark.parametrize("reply", [
+    call(STRANGE), call("search", **{"query": "a", STRANGE: 1}), call("add", a=STRANGE, b=STRANGE)])
+def test_a_refusal_quotes_no_character_that_is_no_text(reply):
+    episode, _ = play([reply, "Done."])
+    assert episode.status == "answered" and not episode.turns[0].results[0].ran
+
+
+@pytest.mark.parametrize("asked", ['{"name": "subtract", "arguments": {"a": 1}}',
+                                   '{"name": "add", "arguments": {"a": NaN}}'])
+def test_other_words_do_not_hide_that_a_refused_call_is_repeated(asked):
+    words = ["Try. ", "Again. ", "Once more. "]
+    episode, _ = play([f"{word}<tool_call>{asked}</tool_call>" for word in words] + ["late"])
+    assert (episode.status, len(episode.turns)) == ("loop", 3)
+    assert notices(episode) == [[], [REPEAT], []]
+
+
+def test_tools_may_come_from_a_generator_and_a_list_that_grows_offers_no_more():
+    given = [search]
+    protocol = Protocol(tool for tool in tuple(given)), Protocol(given)
+    given.append(add)
+    assert [one.tools for one in protocol] == [(search,), (search,)]
+
+
+def test_no_room_at_all_is_refused():
+    with pytest.raises(ValueError, match="limit of 0 tokens"):
+        run_agent(ScriptedModel([]), "Ai?", Protocol(), max_tokens=0)

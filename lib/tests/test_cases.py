@@ -61,6 +61,8 @@ def in_full(case: dict) -> dict:
     """A case, or what is expected of it, with each `field_repr` as the plain field."""
     case = {name.removesuffix("_repr"): eval(value, {}) if name.endswith("_repr") else value
             for name, value in case.items()}
+    if isinstance(case.get("replies"), list):
+        case["replies"] = [in_full(reply) if isinstance(reply, dict) else reply for reply in case["replies"]]
     if isinstance(case.get("expected"), dict):
         case["expected"] = in_full(case["expected"])
     if isinstance(case.get("any_of"), list):

@@ -96,3 +96,10 @@ def test_a_failure_while_saving_leaves_the_old_file(tmp_path, monkeypatch, step,
         episode([turn()]).save(path)
     monkeypatch.undo()
     assert load_episode(path) == episode([]) and list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"turns": 5}', '{"turns": [{"notes": 1}]}', "null", "[" * 100_000])
+def test_a_damaged_file_is_named(tmp_path, text):
+    (tmp_path / "e.json").write_text(text, encoding="utf-8")
+    with pytest.raises(ValueError, match="e.json holds no episode of this course"):
+        load_episode(tmp_path / "e.json")

@@ -251,6 +251,7 @@ def test_the_variable_for_the_model_changes_nothing(toy, monkeypatch):
 
 @pytest.mark.parametrize("damage, lost", [
     (lambda data: data[:-30], 1), (lambda data: b"\xff\xfe\n" + data, 0), (lambda data: b"[]\n{}\n" + data, 0),
+    (lambda data: b'{"model": ["x"]}\n{"model": {}}\n{"model": 5}\n' + data, 0),
     (lambda data: b"", 2), (lambda data: data.replace(b'"made_from"', b'"made"'), 2), (lambda data: b"\0" * 100, 2),
     (lambda data: b"[" * 100_000, 2)])
 def test_a_damaged_growing_file_costs_only_what_is_damaged(toy, capsys, damage, lost):
@@ -266,7 +267,8 @@ def test_a_damaged_growing_file_costs_only_what_is_damaged(toy, capsys, damage, 
     assert ("lines cannot be read and are left out" in capsys.readouterr().out) == said_something
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"rows": 3}', '{"rows": [3]}', '{"rows": [{}]}', "\ud800"])
+@pytest.mark.parametrize("text", ["", "{", "[]", "{}", '{"rows": 3}', '{"rows": [3]}', '{"rows": [{}]}',
+                                  '{"rows": [{"model": "m", "made_from": []}]}', "\ud800"])
 def test_a_damaged_committed_file_is_said_and_made_anew(toy, capsys, text):
     path = store.Store(NAME).file
     path.parent.mkdir(parents=True)
@@ -277,9 +279,11 @@ def test_a_damaged_committed_file_is_said_and_made_anew(toy, capsys, text):
     assert capsys.readouterr().out.count("toy.json cannot be read; its rows are computed anew.") == 1
 
 
-def test_lost_times_do_not_cost_rows(toy):
+@pytest.mark.parametrize("left", ["half", '{"rows": null}', '{"rows": 5}', '{"rows": [{"model": "m"}]}',
+                                  '{"rows": [{"model": "m", "made_from": []}]}'])
+def test_lost_times_do_not_cost_rows(toy, left):
     run()
-    store.Store(NAME).times.write_text("half", encoding="utf-8")
+    store.Store(NAME).times.write_text(left, encoding="utf-8")
     toy.computed.clear()
     run("smollm2-135m", again=True)
     rows = json.loads(store.Store(NAME).times.read_text(encoding="utf-8"))["rows"]
@@ -489,7 +493,7 @@ def test_a_row_of_loop(condition, policy, calls, examples):
     values, seconds = loop.compute(model, key, told.append)
     episode = Episode.from_json(json.dumps(values["episode"]))
     assert [call.arguments for call in episode.calls] == [{"a": 1234, "b": 5678}] * calls
-    assert episode.limits["max_turns"] == 5 and episode.protocol["policy"] == policy
+    assert (episode.limits["max_turns"], episode.limits["max_new_tokens"]) == (5, 256) and episode.protocol["policy"] == policy
     assert len(episode.protocol["examples"]) == examples
     assert [episode.answer, episode.status] == (["7006652\n🙂", "answered"])
     assert told[-1] == "turn 2: 7006652\\n🙂" and len(seconds["tool_seconds"]) == 2

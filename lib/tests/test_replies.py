@@ -282,7 +282,7 @@ def test_an_invented_result_is_cut_off_the_text(before):
     (f"a {tag(ADD)} b {tag(TIMES)}", [(2, 71), (74, 148)]),
     (f"<tool_call>{ADD}\n {tag(NOW)}", [(0, 59), (59, 114)]),
     (f"{tag('{oops}')} b {tag(NOW)}", [(0, 29), (32, 87)]),
-    (f"<tool_call>{{oops}} {tag(NOW)}", [(0, 18), (18, 73)]),
+    (f"<tool_call>{{oops}} {tag(NOW)}", [(0, 73)]),
     (f"a</think>{tag(NOW)}", [(9, 64)]),
     (f"x<think>{tag(NOW)}</think>y", [(1, 71)]),
     (f"x{tag(NOW)}</think>y", [(0, 64)]),
@@ -427,3 +427,59 @@ def test_long_hostile_replies_are_read_in_time(before, part):
     parse_reply(text, TOOLS, "lenient", truncated=False)
     parse_reply(text, TOOLS, "strict", truncated=True)
     assert process_time() - start < 20  # seconds of this process alone; a busy machine does not count
+
+
+# --- what readers of this file broke --------------------------------------
+
+@pytest.mark.parametrize("reply", [
+    f"<tool_call>{{'name': 'note', 'arguments': {{'text': '{tag(NOW)}'}}}}</tool_call>",
+    f'<tool_call>{{"name": "note", "arguments": {{"text": "he said "{tag(NOW)}"}}}}</tool_call>',
+    f'<tool_call>{{"name": "note", "arguments": {{"text": "line\n{tag(NOW)}"}}}}</tool_call>',
+    f"<tool_call>{{oops}}<tool_call>{NOW}</tool_call>",
+])
+@pytest.mark.parametrize("policy", ["strict", "lenient"])
+def test_a_call_quoted_inside_a_broken_one_does_not_run(reply, policy):
+    found = parse_reply(reply, TOOLS, policy)
+    assert not found.calls and "bad_json" in found.codes and not found.is_answer
+
+
+def test_after_a_broken_call_with_a_quoted_one_the_next_call_runs():
+    found = parse_reply(f"<tool_call>{{'a': '{tag(NOW)}'}}</tool_call>\n{tag(ADD)}", TOOLS)
+    assert [call.name for call in found.calls] == ["add"] and found.codes == ["bad_json"]
+
+
+@pytest.mark.parametrize("reply, code", [
+    ("{" + ADD + "}", "bare_json"), (f"{ADD},\n{ADD}", "bare_json"), (f"json\n{ADD}", "bare_json"),
+    (f"\ufeff{ADD}", "bare_json"), (f"\u200b{ADD}", "bare_json"),
+    (f'<tool_call name="add">{{"a": 1, "b": 2}}', "wrong_tag"), (f"tool_call>{ADD}", "wrong_tag"),
+    ("<\uff5ctool\u2581calls\u2581begin\uff5c>add", "wrong_tag"),
+])
+def test_forms_close_to_a_call_are_refused_and_no_answer(reply, code):
+    found = parse_reply(reply, TOOLS)
+    assert found.codes == [code] and not found.calls and not found.is_answer
+
+
+@pytest.mark.parametrize("reply", ["3 <tool_result>3</tool_result>It is 3", "3 <TOOL_RESPONSE>3",
+                                   "</tool_response>It is 3"])
+def test_an_invented_result_in_another_form_is_cut_too(reply):
+    found = parse_reply(reply, TOOLS)
+    assert found.codes == ["fabricated_result"] and found.answer is None and "It is" not in found.text
+
+
+@pytest.mark.parametrize("opened, closed", [("<thinking>", "</thinking>"), ("<THINK>", "</THINK>"),
+                                            ("<think >", "</think >")])
+def test_thinking_in_another_spelling_is_thinking(opened, closed):
+    found = parse_reply(f"{opened}{tag(NOW)}{closed}Two.", TOOLS)
+    assert not found.calls and found.codes == ["call_in_thinking"] and found.answer == "Two."
+
+
+@pytest.mark.parametrize("reply", ["A `<function name>` placeholder", "Array<function (a) => b>", "write [TOOL_CALL]",
+                                   f"`never`\n{NOW}"])
+def test_words_that_only_look_like_a_tag_are_an_answer(reply):
+    assert parse_reply(reply, TOOLS, "lenient").is_answer
+
+
+def test_long_space_after_a_broken_call_takes_no_long_time():
+    start = process_time()
+    parse_reply("<tool_call>{}x" + " " * 100_000, TOOLS)
+    assert process_time() - start < 20

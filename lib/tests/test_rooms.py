@@ -13,11 +13,11 @@ import lib.machinery
 
 LIB = Path(lib.machinery.__file__).parents[1]
 ROOMS = [  # in import order
-    "chat", "strict_json", "schema", "replies", "tools",
+    "chat", "strict_json", "schema", "replies", "reader", "checks", "tools",
     "text_stream", "prefix_cache", "generation", "fast_linear", "models", "episode", "agent",
     "evaluations", "trace", "show",
 ]
-WITHOUT_TORCH = ["chat", "strict_json", "schema", "replies", "tools"]
+WITHOUT_TORCH = ["chat", "strict_json", "schema", "replies", "reader", "checks", "tools"]
 CODE = sorted(path for path in LIB.rglob("*.py") if "tests" not in path.relative_to(LIB).parts)
 
 

@@ -360,3 +360,42 @@ def test_what_is_no_list_of_tools_is_refused():
         by_name(lone)
     with pytest.raises(TypeError, match="len is no tool yet"):
         by_name([len])
+
+
+def test_the_limit_of_a_result_is_the_documented_one():
+    assert RESULT_LIMIT == 8000
+
+
+class Unspeakable(ToolError):
+    def __str__(self):
+        raise OSError("no words")
+
+
+class Broken(dict):
+    def items(self):
+        raise KeyError("gone")
+
+
+def test_an_error_without_words_is_still_a_result():
+    def fail():
+        """Fails."""
+        raise Unspeakable
+    result = run_call(Call("fail", {}), [tool(fail)])
+    assert not result.ok and result.text == "Error: Unspeakable"
+
+
+def test_a_value_that_cannot_be_read_is_the_tools_fault():
+    with pytest.raises(ToolFault, match="returned a Broken"):
+        run_call(Call("give", {}), [Tool("give", "", {}, lambda: Broken(a=1))])
+
+
+@pytest.mark.parametrize("schema", [{"type": ["string", "null"]}, {"anyOf": []}, {"type": "number", "minimum": 0}])
+def test_a_schema_that_would_go_unchecked_is_refused(schema):
+    with pytest.raises(ValueError, match="strange: "):
+        by_name([Tool("strange", "", {"type": "object", "properties": {"a": schema}})])
+
+
+@pytest.mark.parametrize("parameters", [None, {"properties": None}])
+def test_a_schema_that_is_none_is_refused(parameters):
+    with pytest.raises(TypeError, match="strange: a schema is a dict"):
+        by_name([Tool("strange", "", parameters)])

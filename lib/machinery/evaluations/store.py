@@ -97,7 +97,8 @@ class Store:
         document, times = self._document(), _read(self.times)
         if document is None and self.file.exists():
             print(f"{self.shown(self.file)} cannot be read; its rows are computed anew.", flush=True)
-        listed = times.get("rows", []) if isinstance(times, dict) else []
+        listed = times.get("rows") if isinstance(times, dict) else None
+        listed = listed if isinstance(listed, list) else []
         seconds = {row["made_from"]: row for row in filter(_is_row, listed)}
         rows = document["rows"] if document else []
         return [Made(row, seconds.get(row["made_from"], {"model": row["model"], "made_from": row["made_from"]}))
@@ -139,11 +140,11 @@ def _parsed(data: bytes) -> object:
 
 
 def _is_row(value: object) -> bool:
-    return isinstance(value, dict) and {"model", "made_from"} <= value.keys()
+    return isinstance(value, dict) and all(isinstance(value.get(name), str) for name in ("model", "made_from"))
 
 
 def _is_line(value: object) -> bool:
     """Whether a line of the growing file names a model to compute again, or holds a row of it with its seconds."""
-    if not isinstance(value, dict) or "model" not in value:
+    if not isinstance(value, dict) or not isinstance(value.get("model"), str):
         return False
     return value.keys() == {"model"} or (_is_row(value.get("row")) and _is_row(value.get("seconds")))
