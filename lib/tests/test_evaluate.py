@@ -493,7 +493,8 @@ def test_a_row_of_loop(condition, policy, calls, examples):
     values, seconds = loop.compute(model, key, told.append)
     episode = Episode.from_json(json.dumps(values["episode"]))
     assert [call.arguments for call in episode.calls] == [{"a": 1234, "b": 5678}] * calls
-    assert (episode.limits["max_turns"], episode.limits["max_new_tokens"]) == (5, 256) and episode.protocol["policy"] == policy
+    assert (episode.limits["max_turns"], episode.limits["max_new_tokens"]) == (5, 256)
+    assert episode.protocol["policy"] == policy
     assert len(episode.protocol["examples"]) == examples
     assert [episode.answer, episode.status] == (["7006652\n🙂", "answered"])
     assert told[-1] == "turn 2: 7006652\\n🙂" and len(seconds["tool_seconds"]) == 2

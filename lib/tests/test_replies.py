@@ -451,7 +451,7 @@ def test_after_a_broken_call_with_a_quoted_one_the_next_call_runs():
 @pytest.mark.parametrize("reply, code", [
     ("{" + ADD + "}", "bare_json"), (f"{ADD},\n{ADD}", "bare_json"), (f"json\n{ADD}", "bare_json"),
     (f"\ufeff{ADD}", "bare_json"), (f"\u200b{ADD}", "bare_json"),
-    (f'<tool_call name="add">{{"a": 1, "b": 2}}', "wrong_tag"), (f"tool_call>{ADD}", "wrong_tag"),
+    ('<tool_call name="add">{"a": 1, "b": 2}', "wrong_tag"), (f"tool_call>{ADD}", "wrong_tag"),
     ("<\uff5ctool\u2581calls\u2581begin\uff5c>add", "wrong_tag"),
 ])
 def test_forms_close_to_a_call_are_refused_and_no_answer(reply, code):
