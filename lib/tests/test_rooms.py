@@ -13,11 +13,11 @@ import lib.machinery
 
 LIB = Path(lib.machinery.__file__).parents[1]
 ROOMS = [  # in import order
-    "chat", "strict_json", "schema", "replies", "tools",
-    "text_stream", "prefix_cache", "generation", "fast_linear", "models", "episode", "agent",
+    "chat", "strict_json", "schema", "replies", "tools", "passages", "retrieval", "grading",
+    "text_stream", "prefix_cache", "generation", "fast_linear", "models", "dense", "episode", "agent",
     "evaluations", "trace", "show",
 ]
-WITHOUT_TORCH = ["chat", "strict_json", "schema", "replies", "tools"]
+WITHOUT_TORCH = ["chat", "strict_json", "schema", "replies", "tools", "passages", "retrieval", "grading"]
 CODE = sorted(path for path in LIB.rglob("*.py") if "tests" not in path.relative_to(LIB).parts)
 
 
