@@ -17,12 +17,26 @@ import pytest
 
 from lib import models
 from lib.agent import REPEAT, Protocol, as_value, run_agent
+from lib.grading import mcnemar, wilson
 from lib.replies import Call
+from lib.retrieval import (
+    BM25,
+    hit_at,
+    mean_over,
+    ndcg_at,
+    passages,
+    pieces,
+    recall_at,
+    reciprocal_rank,
+    reciprocal_rank_fusion,
+    words,
+)
 from lib.tests.scripted import ScriptedModel
 from lib.tools import Tool, ToolError, parse_reply, run_call
 
 OWN = Path(__file__).parents[2] / "data" / "cases"
 FOLDER = Path(os.environ.get("CASES") or OWN)
+MORE = Path(__file__).parent / "cases"  # of the same kinds, for details that the files of the project leave open
 FILES = {
     "agent_loop", "bm25", "calculator", "chunks", "grader", "rag", "retrieval_metrics", "statistics", "tool_calls",
 }
@@ -30,11 +44,11 @@ FILES = {
 # --- reading ----------------------------------------------------------------
 
 
-def lines() -> list:
+def lines(folder: Path | None = None) -> list:
     """(file, line) for every line of every file; a file that is missing, or without a room, has one None."""
     found = []
     for name in sorted(FILES):
-        path = FOLDER / f"{name}.jsonl"
+        path = (folder or FOLDER) / f"{name}.jsonl"
         texts = path.read_text(encoding="utf-8").split("\n") if path.is_file() and name in RUNNERS else []
         texts = [text for text in texts if text.strip()] or [None]
         found += [pytest.param(name, text, id=f"{name}-{name_of(text)}") for text in texts]
@@ -257,9 +271,186 @@ def run_agent_loop(case: dict) -> None:
     })
 
 
+# --- bm25, chunks, retrieval_metrics, rag -----------------------------------
+
+
+def given(case: dict, *fields: str) -> dict:
+    """The `input` of a case, of no other fields than these."""
+    values = in_full(case["input"])
+    assert values.keys() <= {*fields}, f"{case['id']}: unknown fields {sorted(values.keys() - {*fields})}"
+    return values
+
+
+def near(found) -> Callable:
+    """A check for numbers within 0.0001, in lists and tables as well; all else has to be exactly this."""
+
+    def check(expected):
+        if isinstance(expected, dict):
+            has_them = isinstance(found, dict) and found.keys() == expected.keys()
+            assert has_them, f"{found!r} where {expected!r} is expected"
+            for name, value in expected.items():
+                near(found[name])(value)
+        elif isinstance(expected, list):
+            is_as_long = isinstance(found, list) and len(found) == len(expected)
+            assert is_as_long, f"{found!r} where {expected!r} is expected"
+            for one, value in zip(found, expected, strict=True):
+                near(one)(value)
+        elif isinstance(expected, float | int) and isinstance(found, float | int):
+            assert abs(found - expected) <= 0.0001, f"{found!r} where {expected!r} is expected"
+        else:
+            equals(found)(expected)
+
+    return check
+
+
+def compare_or_raise(case: dict, checks: Callable[[], dict[str, Callable]], *fields: str) -> None:
+    """`compare` for cases that may expect an error; `fields` are the facts that `checks` has where none is raised."""
+
+    def fail(text: str) -> Callable:
+        def check(expected):
+            raise AssertionError(text)
+
+        return check
+
+    def raised(expected):
+        assert expected in [kind.__name__ for kind in type(error).__mro__], f"{error!r} where {expected} is expected"
+
+    try:
+        found = checks() | {"raises": fail("nothing was raised")}
+    except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as fault:
+        error = fault
+        found = dict.fromkeys(fields, fail(f"{fault!r} was raised")) | {"raises": raised}
+    if "any_of" in (case.get("expected") or ()):
+        case = {name: value for name, value in case.items() if name != "expected"} | case["expected"]
+    compare(case, found)
+
+
+def run_bm25(case: dict) -> None:
+    only(case, "input")
+    values = given(case, "docs", "docs_generator", "docs_single_string", "query", "k", "texts", "variant")
+    if "variant" in values:
+        pytest.skip(f"the variant {values['variant']} is not offered")
+
+    def checks() -> dict[str, Callable]:
+        if "texts" in values:
+            return {"tokens": equals([words(text) for text in values["texts"]])}
+        [docs] = [values[name] for name in ("docs", "docs_generator", "docs_single_string") if name in values]
+        index = BM25((doc for doc in docs) if "docs_generator" in values else docs)
+        hits = index.search(values["query"], values.get("k", 3))
+        scores = dict(index.search(values["query"], len(docs)))
+        assert all(hit.score == scores[hit.index] > 0 for hit in hits)
+        scores = [scores.get(number, 0) for number in range(len(docs))]
+        return {"ids": equals([hit.index for hit in hits]), "scores": near(scores), "ratio": near(1.5 + 1),
+                "scores_without_factor": near([score / (1.5 + 1) for score in scores])}
+
+    compare_or_raise(case, checks, "tokens", "ids", "scores", "ratio", "scores_without_factor")
+
+
+def run_chunks(case: dict) -> None:
+    only(case, "input")
+    values = given(case, "text", "size", "overlap", "doc")
+    size, overlap = values.get("size", 800), values.get("overlap", 0)
+
+    def checks() -> dict[str, Callable]:
+        found = pieces(values["text"], size, overlap)
+        placed = passages(values["text"], values.get("doc", ""), lambda text: pieces(text, size, overlap))
+        assert all(piece.strip() and len(piece) <= size for piece in found)
+        assert any(each.heading for each in placed) or [each.text for each in placed] == found
+
+        def longest(expected):
+            assert all(len(piece) <= expected for piece in found), found
+
+        def mean_length(expected):
+            assert sum(map(len, found)) / len(found) > expected, found
+
+        def heading(expected):
+            assert len(found) == 1, found
+            equals(next((each.heading for each in placed if each.heading), ""))(expected)
+
+        return {"chunks": equals(found), "n": equals(len(found)), "max_len": longest, "mean_len_above": mean_length,
+                "ids": equals([[values.get("doc", ""), number] for number in range(len(found))]), "heading": heading}
+
+    compare_or_raise(case, checks, "chunks", "n", "max_len", "mean_len_above", "ids", "heading")
+
+
+def run_retrieval_metrics(case: dict) -> None:
+    only(case, "input")
+    values = given(case, "gold", "run", "k")
+    metrics = {"hit": hit_at, "mrr": reciprocal_rank, "recall": recall_at, "ndcg": ndcg_at}
+
+    def mean(metric: Callable):
+        if isinstance(values["k"], list):
+            return [mean_over(metric, values["gold"], values["run"], k) for k in values["k"]]
+        return mean_over(metric, values["gold"], values["run"], values["k"])
+
+    compare_or_raise(case, lambda: {name: near(mean(metric)) for name, metric in metrics.items()}, *metrics)
+
+
+RAG_KINDS = {"no_hits", "refusal", "prompt", "control_tokens", "prefix", "budget", "dedupe", "citation", "rrf",
+             "ttft_stream", "ttft_runs"}
+
+
+def run_rag(case: dict) -> None:
+    only(case, "kind", "input")
+    assert case["kind"] in RAG_KINDS, f"{case['id']}: unknown kind {case['kind']!r}"
+    if case["kind"] != "rrf":
+        pytest.skip(f"the kind {case['kind']} has no room yet")
+    values = given(case, "dense", "sparse", "k", "weights", "gold")
+    legs = [[hashable(item) for item in values[name]] for name in ("dense", "sparse")]
+
+    def checks() -> dict[str, Callable]:
+        fused = reciprocal_rank_fusion(legs, values.get("weights"), values.get("k", 60))
+        rankings = [*legs, [hit.index for hit in fused]]
+
+        def ranking(expected):
+            scores = dict(fused)
+            near(scores)({hashable(item): score for item, score in expected})
+            in_order = [scores[hashable(item)] for item, _ in expected]
+            assert in_order == sorted(in_order, reverse=True), fused  # which of two with one score is first is open
+
+        def hits_at_1(expected):
+            assert "gold" in values, f"{case['id']}: hit1 without gold"
+            right = values["gold"]
+            one = not isinstance(right, list) or any(hashable(right) in ranking for ranking in rankings)
+            right = [hashable(right)] if one else [hashable(item) for item in right]
+            found = [hit_at(right, ranking, 1) for ranking in rankings]
+            assert len(found) == len(expected), f"{found} where {expected!r} is expected"
+            near(found)([*expected.values()] if isinstance(expected, dict) else expected)
+
+        return {"ranking": ranking, "hit1": hits_at_1}
+
+    compare_or_raise(case, checks, "ranking", "hit1")
+
+
+def hashable(item):
+    """An id as it is, or a pair of document and number as a tuple."""
+    return tuple(item) if isinstance(item, list) else item
+
+
+# --- statistics -------------------------------------------------------------
+
+
+def run_statistics(case: dict) -> None:
+    only(case, "kind", "successes", "n", "only_a", "only_b")
+    fields = {"wilson": (wilson, "successes", "n"), "mcnemar_exact": (mcnemar, "only_a", "only_b")}
+    assert case["kind"] in fields, f"{case['id']}: unknown kind {case['kind']!r}"
+    function, *names = fields[case["kind"]]
+    only(case, "kind", *names)
+
+    def checks() -> dict[str, Callable]:
+        found = function(*(case[name] for name in names))
+        return {"value": near(list(found) if isinstance(found, tuple) else found)}
+
+    expected = case["expected"] if isinstance(case["expected"], dict) else {"value": case["expected"]}
+    compare_or_raise(case | {"expected": expected}, checks, "value")
+
+
 # --- all of them ------------------------------------------------------------
 
-RUNNERS = {"tool_calls": run_tool_calls, "agent_loop": run_agent_loop}
+RUNNERS = {
+    "tool_calls": run_tool_calls, "agent_loop": run_agent_loop, "bm25": run_bm25, "chunks": run_chunks,
+    "retrieval_metrics": run_retrieval_metrics, "rag": run_rag, "statistics": run_statistics,
+}
 
 
 @pytest.mark.parametrize("name, line", lines())
@@ -269,6 +460,11 @@ def test_case(name, line):
     if line is None and name not in RUNNERS:
         pytest.skip(f"no room reads {name}.jsonl yet")
     assert line is not None, f"{name}.jsonl is empty"
+    RUNNERS[name](read(line))
+
+
+@pytest.mark.parametrize("name, line", [each for each in lines(MORE) if each.values[1]])
+def test_more_cases(name, line):
     RUNNERS[name](read(line))
 
 
@@ -288,8 +484,8 @@ def real_tokenizer():
 
 @pytest.mark.model
 @pytest.mark.parametrize(
-    "line", [pytest.param(*each.values[1:],
-                          id=each.id) for each in lines() if "n_im_start_ids" in str(each.values[1])]
+    "line", [pytest.param(*each.values[1:], id=each.id) for each in lines()
+             if each.values[0] == "agent_loop" and "n_im_start_ids" in str(each.values[1])]
 )
 def test_control_tokens_stay_data_with_the_real_tokenizer(line):
     starts(read(line), real_tokenizer())("same as with a harmless result")
@@ -299,6 +495,14 @@ def test_control_tokens_stay_data_with_the_real_tokenizer(line):
 
 GOOD = {"id": "x", "source": "here", "note": "why", "reply": "Hi.", "truncated": False,
         "expected": {"calls": [], "codes": [], "is_answer": True}}
+BM = {"id": "x", "source": "here", "note": "why", "input": {"docs": ["tea", "pot"], "query": "tea", "k": 2},
+      "expected": {"ids": [0]}}
+CUT = BM | {"input": {"text": "aa bb", "size": 2, "overlap": 0}, "expected": {"chunks": ["aa", "bb"]}}
+RANKED = BM | {"input": {"gold": {"q": ["a"]}, "run": {"q": ["b", "a"]}, "k": 2}, "expected": {"mrr": 0.5}}
+FUSED = BM | {"kind": "rrf", "input": {"dense": ["a"], "sparse": ["a", "b"], "k": 60},
+              "expected": {"ranking": [["a", 0.03279], ["b", 0.01613]]}}
+WILSON = {"id": "x", "source": "here", "note": "why", "kind": "wilson", "successes": 0, "n": 10,
+          "expected": [0.0, 0.2775]}
 LOOP = {"id": "x", "source": "here", "note": "why", "protocol": "tools", "replies": ["Hi."], "tool_results": [],
         "max_turns": 2, "expected": {"status": "answered", "answer": "Hi.", "turns": 1}}
 
@@ -332,6 +536,38 @@ def expecting(case: dict, **facts) -> dict:
     ("agent_loop", expecting(LOOP, format_errors=1)),
     ("agent_loop", expecting(LOOP, evidence_seen=True)),
     ("agent_loop", expecting(LOOP, n_im_start_ids="some")),
+    ("bm25", BM | {"input": BM["input"] | {"top": 2}}),
+    ("bm25", BM | {"query": "tea"}),
+    ("bm25", expecting(BM, ids=[1])),
+    ("bm25", expecting(BM, ids=[])),
+    ("bm25", expecting(BM, hits=[0])),
+    ("bm25", expecting(BM, scores=[0.6931])),
+    ("bm25", expecting(BM, scores=[0.6934, 0])),
+    ("bm25", expecting(BM, raises="ValueError")),
+    ("bm25", BM | {"expected": {"any_of": [{"ids": [1]}, {"raises": "ValueError"}]}}),
+    ("bm25", BM | {"input": BM["input"] | {"k": -1}}),
+    ("bm25", BM | {"input": BM["input"] | {"k": -1}, "expected": {"raises": "TypeError"}}),
+    ("bm25", BM | {"input": {"texts": ["Tea"]}, "expected": {"tokens": [["Tea"]]}}),
+    ("chunks", expecting(CUT, chunks=["aa bb"])),
+    ("chunks", expecting(CUT, n=1)),
+    ("chunks", expecting(CUT, max_len=1)),
+    ("chunks", expecting(CUT, mean_len_above=2)),
+    ("chunks", expecting(CUT, heading="")),
+    ("chunks", expecting(CUT, ids=[["", 1], ["", 2]])),
+    ("chunks", expecting(CUT, pieces=2)),
+    ("chunks", CUT | {"input": CUT["input"] | {"overlap": 2}}),
+    ("retrieval_metrics", expecting(RANKED, mrr=1.0)),
+    ("retrieval_metrics", expecting(RANKED, mrr=[0.5])),
+    ("retrieval_metrics", expecting(RANKED, map=0.5)),
+    ("rag", expecting(FUSED, ranking=[["b", 0.01613], ["a", 0.03279]])),
+    ("rag", expecting(FUSED, ranking=[["a", 0.03279]])),
+    ("rag", expecting(FUSED, hit1=[1.0, 1.0, 1.0])),
+    ("rag", FUSED | {"kind": "fuse"}),
+    ("statistics", WILSON | {"expected": [0.0, 0.3]}),
+    ("statistics", WILSON | {"expected": 0.0}),
+    ("statistics", WILSON | {"expected": {"raises": "ValueError"}}),
+    ("statistics", WILSON | {"kind": "wald"}),
+    ("statistics", WILSON | {"only_a": 1}),
     ("agent_loop", LOOP | {"protocol": "words"}),
     ("agent_loop", LOOP | {"replies": [{"text": "Hi.", "cut": True}]}),
     ("agent_loop", LOOP | {"replies": ['<tool_call>{"name": "now"}</tool_call>', "Hi."]}),
@@ -376,6 +612,8 @@ def test_the_runner_knows_what_the_readme_describes():
                  for name, section in sections.items()}
     assert described["tool_calls"] - {"code"} == CODES
     assert described["agent_loop"] - {"status"} == STATUSES
+    rows = re.findall(r"^  - (.*)", text.partition("- rag, by `kind`:\n")[2], re.M)
+    assert {kind for row in rows for kind in re.findall(r"(?:^|; )(\w+):", row)} == RAG_KINDS
     stated = json.loads(re.search(r"```json\n(.*?)```", sections["tool_calls"], re.S)[1])
     assert stated == [{"name": tool.name, "parameters": tool.parameters} for tool in tools(print)]
     assert set(re.findall(r"(\w+)\.jsonl", "".join(re.findall("^## .*", text, re.M)))) == FILES
