@@ -34,6 +34,7 @@ def groups(root: Path = environment.ROOT, cache: Path | None = None) -> list[Gro
     models = [Group(f"model {name}", cache, [cache / "models" / name], "fetched and converted again when needed")
               for name in preflight.registry()]
     rest = [Group("downloads of models", cache, [cache / "downloads"], "needed only if a model is converted again"),
+            Group("vectors of texts", cache, [cache / "vectors"], "computed again when needed"),
             Group("what tools and killed runs left behind", root, leftovers(root), "nothing")]
     return made + models + rest
 
