@@ -55,6 +55,8 @@ COMMANDS = {
     "evaluate": Command("Compute the rows of a long evaluation; they are written to results/evaluations with hashes.",
                         "evaluate loop --model qwen2.5-coder-0.5b", ("evaluate", "main"), "environment",
                         ("evaluation", "models", "again", "check")),
+    "bench": Command("Measure how long searches by words take, beside a short class and two libraries.",
+                     "bench", ("bench", "main")),
     "fetch": Command("Make models ready now, for instance before a lesson without internet.",
                      "fetch smollm2-135m", ("fetch", "main"), "environment", ("names",)),
     "doctor": Command("Say what is wrong with this machine, and the line that mends it.",

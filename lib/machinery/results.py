@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 IGNORED = ("run", "lab")  # folders of results/ that are no part of the course
-EVALUATIONS = "evaluations"  # written by `evaluate` alone, perhaps while a notebook runs
+OF_COMMANDS = ("evaluations", "bench")  # written by `evaluate` and `bench` alone, perhaps while a notebook runs
 TIMES = "timings"  # the folder whose files differ at each run
 
 
@@ -25,7 +25,7 @@ def bring_back(source: Path, target: Path, times: bool) -> None:
     """Puts the files that changed in `source` into `target`; times only when asked for, or when new."""
     for file in sorted(path for path in source.rglob("*") if path.is_file()):
         inside = file.relative_to(source)
-        if inside.parts[0] == EVALUATIONS:
+        if inside.parts[0] in OF_COMMANDS:
             continue
         there = target / inside
         same = there.exists() and filecmp.cmp(file, there, shallow=False)

@@ -1,6 +1,7 @@
 """The stages of the gate: each looks at one thing and says how many checks passed, how many failed, and why."""
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lib.machinery import Stop, canaries, notebooks, record, results, structure
+from lib.machinery import Stop, canaries, extras, notebooks, record, results, structure
 from lib.machinery.reexecute import call, reexecute
 
 
@@ -58,16 +59,34 @@ def from_cases(title: str, cases: list[tuple[str, str]]) -> Stage:
 
 @stage("unit tests")
 def unit_tests(request: Request) -> Stage:
-    """The tests in lib/tests; the slow ones only with --all."""
+    """The tests in lib/tests; the slow ones, and the libraries they compare with, only with --all."""
     junit = request.folder / "unit.xml"
+    variables, lacking = peers() if request.everything else ({}, [])
     chosen = [] if request.everything else ["-m", "not slow"]
     code = call([sys.executable, "-m", "pytest", str(notebooks.ROOT / "lib" / "tests"), "-c",
                  str(notebooks.ROOT / "pyproject.toml"), "-q", "--tb=short", f"--junitxml={junit}", *chosen],
-                COURSE_RESULTS=request.folder / "results")
+                COURSE_RESULTS=request.folder / "results", **variables)
     passed, failed = counts(junit)
     silent = silent_files(junit, notebooks.ROOT / "lib" / "tests", request.everything)
     faults = [f"{file}: not one of its tests was run" for file in silent]
+    faults += lacking or (skipped_peers(junit) if request.everything else [])
     return Stage("unit tests", passed, failed or int(code != 0), faults, junit=junit)
+
+
+def peers() -> tuple[dict[str, str], list[str]]:
+    """(variables that show the peers to the tests, why they can't be had): without them their tests are skipped."""
+    try:
+        folder = extras.folder()
+    except Stop as stop:
+        return {}, [f"the peers of lib/tests/extras.txt are not there: {stop}"]
+    return {"PYTHONPATH": os.pathsep.join([notebooks.child_environment()["PYTHONPATH"], str(folder)])}, []
+
+
+def skipped_peers(junit: Path) -> list[str]:
+    """The tests that were skipped since a library of lib/tests/extras.txt could not be imported."""
+    cases = ElementTree.parse(junit).getroot().iter("testcase") if junit.exists() else ()
+    return [f"{case.get('name')}: {skip.get('message')}" for case in cases
+            if (skip := case.find("skipped")) is not None and "extras.txt" in skip.get("message", "")]
 
 
 def silent_files(junit: Path, folder: Path, everything: bool = True) -> list[str]:

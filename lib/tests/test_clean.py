@@ -18,6 +18,7 @@ def disk(tmp_path, monkeypatch):
                  root / "results/kept.json", root / "lib/__pycache__/x.pyc", root / "lib/models.py",
                  root / "notebooks/.ipynb_checkpoints/01.ipynb", root / "notebooks/01.ipynb", root / "mine.txt",
                  cache / "models/smollm2-135m/hash-1/model.safetensors", cache / "models/my-own/weights",
+                 root / "results/bench/retrieval.json", root / "results/run/extras/x/y.py",
                  cache / "downloads/a.whl", cache / "photos/cat.png"]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(b"x" * 5000)
@@ -31,7 +32,8 @@ def files(folder) -> set[str]:
     return {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
 
 
-OTHERS = {"course/results/kept.json", "course/lib/models.py", "course/notebooks/01.ipynb", "course/mine.txt",
+OTHERS = {"course/results/bench/retrieval.json", "course/results/kept.json",
+          "course/lib/models.py", "course/notebooks/01.ipynb", "course/mine.txt",
           "cache/models/my-own/weights", "cache/photos/cat.png"}
 
 
