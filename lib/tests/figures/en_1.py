@@ -14,6 +14,7 @@ from itertools import accumulate
 from tokenizers import Tokenizer, pre_tokenizers
 
 from lib import chat, models
+from lib.dense import LIMIT
 from lib.tests.figures.quoted import ARTICLE, quoted
 from lib.tests.figures.read import (
     QWEN,
@@ -556,7 +557,7 @@ FIGURES: list[tuple[str, Callable[[], object]]] = [
     ),
     (
         "In qwen2.5-coder-0.5b {} entries hold an incomplete character, such as two of the three bytes of a rare "
-        "sign, and "
+        "one, and "
         "in smollm2-135m {} entries do.",
         lambda: tuple(len(entries(name)) - len(texts(name)) for name in BOTH),
     ),
@@ -568,7 +569,7 @@ FIGURES: list[tuple[str, Callable[[], object]]] = [
     ),
     # Digits, spaces, code
     (
-        "exactly {} entries contain a digit",
+        "exactly {} entries contain an ASCII digit",
         lambda: agreed(len([entry for entry in entries(name) if re.search(rb"\d", entry)]) for name in BOTH),
     ),
     (
@@ -639,7 +640,7 @@ FIGURES: list[tuple[str, Callable[[], object]]] = [
         "smollm2-135m.",
         lambda: (len(PAIRS[0][0]) - len(PAIRS[0][1]), count(QWEN, PAIRS[0][1]), count(SMOL, PAIRS[0][1])),
     ),
-    ("pays {} times as much for this sentence", lambda: ratio(count(SMOL, PAIRS[0][1]), count(SMOL, PAIRS[0][0]))),
+    ("you pay {} times as much for this sentence", lambda: ratio(count(SMOL, PAIRS[0][1]), count(SMOL, PAIRS[0][0]))),
     ("take {} everyday English sentences with their translations", lambda: len(PAIRS)),
     (
         "In qwen2.5-coder-0.5b the English is {} tokens and the Vietnamese {}, or {} times as many.",
@@ -668,14 +669,14 @@ FIGURES: list[tuple[str, Callable[[], object]]] = [
         lambda: (count(SMOL, " viện"), halves(SMOL, " viện")),
     ),
     (
-        "At the rates of the {} sentence pairs, the context of smollm2-135m has room for about {} characters of "
-        "English and "
+        "At the rates of {} everyday sentences and their translations, the context of smollm2-135m has room for "
+        "about {} characters of English and "
         "about {} characters of Vietnamese.",
         lambda: (len(PAIRS), chars_that_fit(SMOL, ENGLISH), chars_that_fit(SMOL, VIETNAMESE)),
     ),
     (
-        "The {} Vietnamese sentences are {} tokens in smollm2-135m when they are composed and {} tokens in NFD, {} "
-        "more",
+        "Take {} everyday sentences in Vietnamese: they are {} tokens in smollm2-135m when they are composed and {} "
+        "tokens in NFD, {} more",
         lambda: (
             len(PAIRS),
             total(SMOL, VIETNAMESE),
@@ -747,7 +748,7 @@ FIGURES: list[tuple[str, Callable[[], object]]] = [
     ("each message adds {} tokens to its own text", lambda: per_message(QWEN)),
     ("The opening of the model's turn adds {} more", lambda: opening(QWEN)),
     (
-        "A conversation of {} messages thus carries {} tokens of pure frame",
+        "A conversation of {} messages, the system message among them, thus carries {} tokens of pure frame",
         lambda: (MESSAGES, MESSAGES * per_message(QWEN) + opening(QWEN)),
     ),
     (
@@ -818,11 +819,12 @@ FIGURES: list[tuple[str, Callable[[], object]]] = [
         lambda: tuple(config(name).max_position_embeddings for name in BOTH),
     ),
     (
-        "For the English half of the {} sentence pairs it gives {}, where qwen2.5-coder-0.5b counts {}: good enough.",
+        "For the English of {} everyday sentences and their translations it gives {}, where qwen2.5-coder-0.5b "
+        "counts {}: good enough.",
         lambda: (len(PAIRS), round(sum(map(len, ENGLISH)) / 4), total(QWEN, ENGLISH)),
     ),
     (
-        "For the Vietnamese half it gives {}, where smollm2-135m counts {}.",
+        "For the Vietnamese it gives {}, where smollm2-135m counts {}.",
         lambda: (round(sum(map(len, VIETNAMESE)) / 4), total(SMOL, VIETNAMESE)),
     ),
     (
@@ -861,5 +863,5 @@ FIGURES: list[tuple[str, Callable[[], object]]] = [
         "'bệnh viện' is read as benh vien, {} tokens, in NFC",
         lambda: len([*same_words(HOSPITAL, nfd(HOSPITAL))]) if same_words(HOSPITAL, "benh vien") else 0,
     ),
-    ("no more than {} positions", lambda: config(MINI).max_position_embeddings),
+    ("reads {} tokens, although it has {} positions", lambda: (LIMIT, config(MINI).max_position_embeddings)),
 ]

@@ -382,7 +382,7 @@ FIGURES: list[tuple[str, Callable[[], object]]] = [
      "of {}",
      lambda: (cosine(SMOL, " Monday", " Tuesday"), cosine(SMOL, " Monday", " banana"))),
     ("{} in qwen2.5-coder-0.5b and {} in smollm2-135m", lambda: (config(QWEN).hidden_size, config(SMOL).hidden_size)),
-    ("The wider of the two vectors is {} times as long, and such a matrix {} times as large",
+    ("The wider of the two vectors has {} times as many entries, and such a matrix {} times as many",
      lambda: (f"{widths():.1f}", f"{widths() ** 2:.1f}")),
     ("The {} rows of qwen2.5-coder-0.5b hold {} numbers, {} of all its parameters",
      lambda: (config(QWEN).vocab_size, parameters(QWEN, "embed"), share(QWEN, "embed"))),
@@ -425,7 +425,8 @@ FIGURES: list[tuple[str, Callable[[], object]]] = [
      lambda: (config(QWEN).max_position_embeddings, config(SMOL).max_position_embeddings)),
     ("after {} tokens smollm2-135m can write at most {} more",
      lambda: (LONG_PROMPT, config(SMOL).max_position_embeddings - LONG_PROMPT)),
-    ("In qwen2.5-coder-0.5b it widens the vector from {} numbers to {}, bends them, and narrows them again",
+    ("In qwen2.5-coder-0.5b it widens the vector from {} numbers to {}, passes each through a curve, and narrows "
+     "them again",
      lambda: (config(QWEN).hidden_size, config(QWEN).intermediate_size)),
     ("SiLU turns {} into {}", lambda: (listed(GATES), listed([silu(x) for x in GATES], ".2f"))),
     ("An up and a down matrix of qwen2.5-coder-0.5b, {} numbers together, would collapse into a square one of {}",
