@@ -117,7 +117,7 @@ def _read(path: Path) -> Embedding | None:
         left_out, vector = np.frombuffer(path.read_bytes(), _RECORD).item()
     except (OSError, ValueError):
         return None
-    is_sound = abs(np.linalg.norm(vector) - 1) < 1e-4 and left_out >= 0
+    is_sound = np.abs(vector).max() <= 1.001 and abs(np.linalg.norm(vector) - 1) < 1e-4 and left_out >= 0
     return Embedding(np.asarray(vector, np.float32), left_out) if is_sound else None
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 
-_MARKDOWN = MarkdownIt("commonmark").enable("table")
+_MARKDOWN = MarkdownIt("commonmark", {"maxNesting": 100}).enable("table")
 _MARKDOWN.core.ruler.enableOnly(["normalize", "block"])  # what a line belongs to; emphasis and links are left alone
 
 
@@ -61,8 +61,8 @@ def without_code(text: str) -> str:
 
 
 def _parse(text: str) -> tuple[list[str], list]:
-    """The lines of a text in NFC, and the tokens of its blocks; `map` of a token is its range of lines."""
-    text = re.sub(r"\r\n?", "\n", unicodedata.normalize("NFC", text))
+    """The lines of a text in NFC (no BOM), and the tokens of its blocks; `map` of a token is its range of lines."""
+    text = re.sub(r"\r\n?", "\n", unicodedata.normalize("NFC", text)).removeprefix("\ufeff")
     return text.split("\n"), _MARKDOWN.parse(text)
 
 

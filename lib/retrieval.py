@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import heapq
 import math
+import operator
 import re
 import unicodedata
 from collections import Counter, defaultdict
@@ -77,7 +78,7 @@ class BM25:
 
 
 def _exact(weight: float) -> float:
-    """A weight to twelve decimals, as a multiple of a power of 2: then sums are exact, and ties hold in any order."""
+    """A weight to twelve decimals, as a multiple of a power of 2: sums below 8,192 are then exact, in any order."""
     return round(weight * 2**40) / 2**40
 
 
@@ -99,8 +100,8 @@ def texts(documents: Iterable[str]) -> list[str]:
 
 
 def best(scores: Iterable[tuple[int, float]], k: int) -> list[Hit]:
-    """The k highest of (index, score), as hits, ties by index; ValueError for k below 0."""
-    if k < 0:
+    """The k highest of (index, score), as hits, ties by index; TypeError for a k that is no whole number."""
+    if operator.index(k) < 0:
         raise ValueError(f"k must be 0 or more, not {k}")
     return [Hit(*each) for each in heapq.nsmallest(k, scores, key=lambda each: (-each[1], each[0]))]
 
@@ -112,8 +113,10 @@ def reciprocal_rank_fusion(rankings: Sequence[Iterable[Hashable]], weights: Sequ
     Ranks start at 1, an id that a ranking lacks gets nothing from it, one given twice counts where it stands first.
     Ties keep the order of first appearance. ValueError for k below 0, or unless there is one weight for each ranking.
     """
-    if k < 0:
+    if not 0 <= k < math.inf:
         raise ValueError(f"k must be 0 or more, not {k}")
+    if isinstance(rankings, str) or any(isinstance(ranking, str) for ranking in rankings):
+        raise TypeError("a ranking is a list of ids, not one string")
     parts = defaultdict(list)
     weights = [1.0] * len(rankings) if weights is None else weights
     for ranking, weight in zip(rankings, weights, strict=True):
@@ -156,7 +159,7 @@ def mean_over(metric: Callable[..., float], gold: Mapping, run: Mapping, k: int)
 
 def _found(right: Collection[Hashable], ranking: Iterable[Hashable], k: int) -> list[bool]:
     """Whether each of the first k ids is right."""
-    if isinstance(right, str) or not right or k < 0:
+    if isinstance(right, str) or isinstance(ranking, str) or not right or k < 0:
         raise ValueError(f"a list of right ids and k >= 0 are needed, not {right!r} and {k}")
     return [item in right for item in list(dict.fromkeys(ranking))[:k]]
 

@@ -355,13 +355,12 @@ def run_chunks(case: dict) -> None:
         found = pieces(values["text"], size, overlap)
         placed = passages(values["text"], values.get("doc", ""), lambda text: pieces(text, size, overlap))
         assert all(piece.strip() and len(piece) <= size for piece in found)
-        assert any(each.heading for each in placed) or [each.text for each in placed] == found
 
         def longest(expected):
             assert all(len(piece) <= expected for piece in found), found
 
         def mean_length(expected):
-            assert sum(map(len, found)) / len(found) > expected, found
+            assert found and sum(map(len, found)) / len(found) > expected, found
 
         def heading(expected):
             assert len(found) == 1, found

@@ -390,3 +390,35 @@ def test_rank_bm25_gives_matches_less_than_nothing():
     theirs = rank_bm25.BM25Okapi([words(document) for document in documents]).get_scores(["kite"])
     assert max(theirs[:2]) < 0 == theirs[2]  # so the document without the word wins
     assert [hit.index for hit in BM25(documents).search("kite")] == [0, 1]
+
+
+# --- what a reader broke ----------------------------------------------------
+
+def test_a_byte_order_mark_hides_neither_code_nor_heading():
+    assert pieces("\ufeff```\nx\n```\nb") == ["b"]
+    assert [(each.heading, each.text) for each in passages("\ufeff# Title\n\nBody")] == [("Title", "Body")]
+
+
+def test_code_deep_inside_lists_is_code():
+    inner = "  " * 15
+    text = "".join(f"{'  ' * depth}- a{depth}\n" for depth in range(15)) + f"{inner}```\n{inner}code\n{inner}```\n"
+    assert "code" not in " ".join(pieces(text))
+
+
+@pytest.mark.parametrize("k", [1.0, 2.5, math.inf, "3", None])
+def test_a_k_that_is_no_whole_number_is_a_type_error(k):
+    with pytest.raises(TypeError):
+        BM25(["a b", "a"]).search("a", k)
+
+
+@pytest.mark.parametrize("rankings", ["ab", ["ab", "b"]])
+def test_strings_are_no_rankings(rankings):
+    with pytest.raises(TypeError, match="a list of ids"):
+        reciprocal_rank_fusion(rankings)
+    with pytest.raises(ValueError, match="a list of right ids"):
+        hit_at(["a"], "abc", 1)
+
+
+def test_a_constant_that_is_no_number_is_refused():
+    with pytest.raises(ValueError, match="k must be 0 or more"):
+        reciprocal_rank_fusion([["a"]], k=math.nan)
