@@ -115,16 +115,8 @@ def prepare(evaluation: Evaluation, names: list[str]) -> None:
 
 def check_memory(evaluation: Evaluation, name: str, found: machine.Memory | None = None) -> None:
     """Stop where a model would not fit into memory; say nothing where memory can't be read."""
-    need = models.entry(name).get("parameters", 0) * 4 + preflight.WORKING_MEMORY
-    found = found or machine.memory()
-    if found is None or found.available >= need:
-        return
-    too_small = found.total < need
-    amount = f"has {gigabytes(found.total)} in all" if too_small else f"has {gigabytes(found.available)} free"
-    advice = [] if too_small else ["close other programs"]
-    advice += [f"leave it out with --model {other}" for other in evaluation.models if other != name][:1]
-    raise Stop(f"The model {name} needs {gigabytes(need)} of memory and this machine {amount}: "
-               f"{' or '.join(advice or ['use a machine with more'])}.")
+    others = [other for other in evaluation.models if other != name]
+    preflight.check_fits(name, [f"leave it out with --model {other}" for other in others[:1]], found)
 
 
 def computed(evaluation: Evaluation, keys: list[dict], progress: Progress) -> Iterator[tuple[dict, dict, dict]]:

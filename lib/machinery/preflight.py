@@ -34,14 +34,18 @@ def model_in_use() -> str:
 def check_memory(found: machine.Memory | None = None) -> None:
     """Stop where the model in use would not fit into memory; say nothing where memory can't be read."""
     name = model_in_use()
+    check_fits(name, [f"set COURSE_MODEL={SMALL_MODEL}"] if name != SMALL_MODEL else [], found)
+
+
+def check_fits(name: str, instead: list[str], found: machine.Memory | None = None) -> None:
+    """Stop where the model `name` would not fit into memory; `instead` says what else can be done than closing."""
     need = registry()[name]["parameters"] * 4 + WORKING_MEMORY
     found = found or machine.memory()
     if found is None or found.available >= need:
         return
-    total_too_small = found.total < need
-    amount = f"has {gigabytes(found.total)} in all" if total_too_small else f"has {gigabytes(found.available)} free"
-    advice = [] if total_too_small else ["close other programs"]
-    advice += [f"set COURSE_MODEL={SMALL_MODEL}"] if name != SMALL_MODEL else []
+    too_small = found.total < need
+    amount = f"has {gigabytes(found.total)} in all" if too_small else f"has {gigabytes(found.available)} free"
+    advice = ([] if too_small else ["close other programs"]) + instead
     raise Stop(f"The model {name} needs {gigabytes(need)} of memory and this machine {amount}: "
                f"{' or '.join(advice) or 'use a machine with more'}.")
 
