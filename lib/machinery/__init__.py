@@ -8,6 +8,7 @@ recording   record, normalise, ledger, results
 long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench
 peers       extras (the libraries that bench and the slow tests compare with)
 the gate    gate, stages, reexecute, strict (the pytest plugin), outputs, structure, canaries, junit
+the endpoint    serve (its limits so far)
 this machine    doctor, second_kernel, clean
 """
 import sys

@@ -8,15 +8,15 @@ from functools import lru_cache
 import pytest
 
 from lib.machinery import notebooks
-from lib.passages import paragraphs
+from lib.passages import paragraphs, pieces
 from lib.tests.figures import check, quoted
 from lib.tests.figures.check import Entry, Result, figure_faults, form_faults, twins
 from lib.tests.figures.quoted import ARTICLE, CHAPTER, QUOTED
-from lib.tests.figures.read import QWEN, NotReady, count
+from lib.tests.figures.read import QWEN, NotReady, count, vietnamese
 
 NOTES = notebooks.ROOT / "data" / "notes"
-CHAPTERS = [f"en/{number}" for number in (1, 2, 3)]
-ENOUGH = 123  # paragraphs in the three chapters together: as many as the text that is measured again has
+CHAPTERS = [f"en/{number}" for number in range(1, 4)] + [f"vi/{number}" for number in range(1, 9)]
+ENOUGH = {"en": 123, "vi": 120}  # paragraphs, as many as the text has that is measured again; pieces
 EACH = pytest.mark.parametrize("chapter", CHAPTERS)
 
 
@@ -36,7 +36,7 @@ def checked(chapter: str) -> Result:
         raw(chapter).decode("utf-8"),
         importlib.import_module(f"lib.tests.figures.{chapter.replace('/', '_')}"),
     )
-    return figure_faults(text, table.FIGURES)
+    return figure_faults(text, table.FIGURES, chapter[:2])
 
 
 # --- the notes --------------------------------------------------------------
@@ -44,7 +44,7 @@ def checked(chapter: str) -> Result:
 
 @EACH
 def test_the_form_of_a_chapter(chapter):
-    assert form_faults(raw(chapter)) == []
+    assert form_faults(raw(chapter), chapter[:2]) == []
 
 
 @EACH
@@ -60,8 +60,10 @@ def test_no_figure_waits_for_an_optional_model(chapter):
         pytest.skip(f"not checked, for want of an optional model: {held_up}")
 
 
-def test_there_are_enough_paragraphs():
-    assert sum(len(paragraphs(raw(chapter).decode())) for chapter in CHAPTERS) >= ENOUGH
+@pytest.mark.parametrize("language, cut", [("en", paragraphs), ("vi", paragraphs), ("vi", pieces)])
+def test_there_are_enough_passages(language, cut):
+    texts = [raw(chapter).decode() for chapter in CHAPTERS if chapter.startswith(language)]
+    assert sum(len(cut(text)) for text in texts) >= ENOUGH[language]
 
 
 def test_no_two_paragraphs_say_the_same():
@@ -189,6 +191,16 @@ def test_values_are_written_as_the_notes_write_them():
         ("{{{}}}", lambda: len(str(number)) // 7),
     ]
     assert faults(*table, text=text) == []
+
+
+def test_vietnamese_figures_are_written_the_vietnamese_way():
+    text = "Tệp có 1.234.567 byte, tức 1,2 MB.\n"
+    number = int("1234567")
+    table = [("có {} byte", lambda: number), ("tức {} MB", lambda: vietnamese(f"{number / 10**6:.1f}"))]
+    assert figure_faults(text, table, "vi").faults == []
+    assert figure_faults(text, table).faults[0].startswith("found 0 times")
+    constant = ("tức {} MB", lambda: vietnamese("1.2"))
+    assert figure_faults(text, [table[0], constant], "vi").faults[0].startswith("there is nothing to compute")
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """The check of the notes: form of the paragraphs, and every figure in digits computed by an entry of a table.
 
 An entry is a fragment of text with placeholders `{}` and an expression that gives what stands in them: a text, a
-whole number (written with thousands separators), or a tuple of these. Filled, it occurs exactly once in a chapter.
+whole number (written with thousands separators, as the chapter's language has them), or a tuple of these. Filled, it
+occurs exactly once in a chapter.
 """
 
 from __future__ import annotations
@@ -16,15 +17,16 @@ from types import CodeType
 
 from lib.passages import paragraphs
 from lib.tests.figures import quoted
-from lib.tests.figures.read import ALWAYS, NotReady
+from lib.tests.figures.read import ALWAYS, NotReady, vietnamese
 
 Entry = tuple[str, Callable[[], object]]
-WORDS, CHARACTERS, SHARED = (40, 120), (300, 780), 0.6  # of a paragraph; of two paragraphs' word 4-grams
+WORDS = {"en": (40, 120), "vi": (60, 190)}  # of a paragraph; a Vietnamese word is a syllable here
+CHARACTERS, SHARED = (300, 780), 0.6  # of a paragraph; of two paragraphs' word 4-grams
 NUMBER = re.compile(r"\d(?:[\d.,]*\d)?")
 NAME = re.compile(r"(?<![\w.\-])[^\W\d_](?:[\w.\-]*\w)?")  # a word, digits after its first letter included: UTF-8
 YEAR = re.compile(r"(?<=[(,; ])(?:19|20)\d\d(?=[),;])(?=[^()]*\))")  # of a publication, in brackets
 HERE = re.compile(r"(?:^|[\s`(])(?:~/|/(?:root|home|tmp|work|usr|mnt|Users)\b|[A-Z]:\\)")
-WRITING = {"str", "int", "float", "format", "tuple", "list", "round", "repr"}  # names that compute nothing
+WRITING = {"str", "int", "float", "format", "tuple", "list", "round", "repr", "vietnamese"}  # compute nothing
 
 
 @dataclass
@@ -49,7 +51,7 @@ def normal(text: str) -> str:
     return " ".join(text.split())
 
 
-def form_faults(raw: bytes) -> list[str]:
+def form_faults(raw: bytes, language: str = "en") -> list[str]:
     """What is wrong with the form of a chapter: bytes, headings, sizes of paragraphs, machine paths, dashes."""
     text = raw.decode("utf-8")
     checks = {
@@ -62,13 +64,13 @@ def form_faults(raw: bytes) -> list[str]:
         "an em-dash": "\u2014" not in text,
     }
     return [fault for fault, holds in checks.items() if not holds] + [
-        fault for paragraph in paragraphs(text) for fault in size_faults(paragraph)
+        fault for paragraph in paragraphs(text) for fault in size_faults(paragraph, language)
     ]
 
 
-def size_faults(paragraph: str) -> list[str]:
+def size_faults(paragraph: str, language: str) -> list[str]:
     """The limits that a paragraph's words or characters are outside of."""
-    sizes = {"words": (len(paragraph.split()), WORDS), "characters": (len(paragraph), CHARACTERS)}
+    sizes = {"words": (len(paragraph.split()), WORDS[language]), "characters": (len(paragraph), CHARACTERS)}
     return [
         f"{size} {unit} instead of {low} to {high}: {paragraph[:60]}..."
         for unit, (size, (low, high)) in sizes.items()
@@ -95,12 +97,12 @@ def four_grams(text: str) -> set[tuple[str, ...]]:
 # --- figures ----------------------------------------------------------------
 
 
-def figure_faults(text: str, table: list[Entry]) -> Result:
+def figure_faults(text: str, table: list[Entry], language: str = "en") -> Result:
     """Runs every expression of the table and compares it, figure by figure, with the chapter."""
     result, parts = Result(), blocks(text)
     covered: dict[int, list[tuple[int, int]]] = {number: [] for number in range(len(parts))}
     for fragment, expression in table:
-        if found := _locate(fragment, expression, parts, result):
+        if found := _locate(fragment, expression, parts, result, language):
             covered[found[0]] += found[1]
     for number, part in enumerate(parts):
         result.faults += [
@@ -109,10 +111,10 @@ def figure_faults(text: str, table: list[Entry]) -> Result:
     return result
 
 
-def _locate(fragment: str, expression: Callable, parts: list[str], result: Result):
+def _locate(fragment: str, expression: Callable, parts: list[str], result: Result, language: str):
     """(part, what its placeholders fill) of the one place where a filled fragment stands; None with a fault."""
     slots = [name for _, name, *_ in string.Formatter().parse(fragment) if name is not None]
-    values = run(fragment, expression, len(slots), result)
+    values = run(fragment, expression, len(slots), result, language)
     if values is None:
         return None
     found = [(number, match) for number, part in enumerate(parts) for match in matches(fragment, values, part)]
@@ -127,7 +129,9 @@ def _locate(fragment: str, expression: Callable, parts: list[str], result: Resul
     return number, [match.span(group + 1) for group in range(len(slots))]
 
 
-def run(fragment: str, expression: Callable, slots: int, result: Result) -> list[str | None] | None:
+def run(
+    fragment: str, expression: Callable, slots: int, result: Result, language: str
+) -> list[str | None] | None:
     """The texts for the placeholders, each None where an optional model is missing; None alone with a fault."""
     quoted.asked.clear()
     fault, values = "", None
@@ -143,9 +147,8 @@ def run(fragment: str, expression: Callable, slots: int, result: Result) -> list
             values = (None,) * slots
         except Exception as error:
             fault = f"the expression raised {error!r}"
-    texts = [
-        value if value is None else written(value) for value in (values if isinstance(values, tuple) else [values])
-    ]
+    each = values if isinstance(values, tuple) else (values,)
+    texts = [value if value is None else written(value, language) for value in each]
     if not fault and len(texts) != slots:
         fault = f"{len(texts)} values for {slots} placeholders"
     result.faults += [f"{fault}: {fragment!r}"] if fault else []
@@ -164,9 +167,11 @@ def names(code: CodeType) -> set[str]:
     return set(code.co_names).union(code.co_freevars, *inner)
 
 
-def written(value: object) -> str:
+def written(value: object, language: str = "en") -> str:
     """A value as it stands in the text: a whole number with thousands separators, a text as it is."""
-    return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else normal(str(value))
+    if isinstance(value, int) and not isinstance(value, bool):
+        return vietnamese(f"{value:,}") if language == "vi" else f"{value:,}"
+    return normal(str(value))
 
 
 def matches(fragment: str, values: list[str | None], part: str) -> Iterator[re.Match]:

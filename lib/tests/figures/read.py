@@ -85,6 +85,11 @@ def prompt(name: str, messages: list[dict], tools: list[dict] | None = None) -> 
     return spans(render(messages, tokenizer(name), tools), tokenizer(name))
 
 
+def vietnamese(number: str) -> str:
+    """A number in English digits as Vietnamese writes it: 7,006,652 as 7.006.652, 0.69 as 0,69."""
+    return number.translate({ord(","): ".", ord("."): ","})
+
+
 def user(text: str) -> list[dict]:
     """A conversation of one message by the user."""
     return [{"role": "user", "content": text}]
