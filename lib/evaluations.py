@@ -1,14 +1,23 @@
-"""The questions that long runs ask, and what came out: data that were computed before, read for a lesson."""
+"""The notes and the questions about them, and what long runs made of them: data read for a lesson."""
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
 from lib.episode import Episode
+from lib.passages import Passage, passages
 
 ROOT = Path(__file__).resolve().parents[1]
+NOTES = ROOT / "data" / "notes"
 QUESTIONS = ROOT / "data" / "questions"
 RESULTS = ROOT / "results" / "evaluations"  # the committed ones, wherever a notebook's own results go
+
+
+def load_notes(language: str) -> list[Passage]:
+    """The passages of the notes in a language (en or vi), in order; FileNotFoundError for another language."""
+    if not (files := sorted((NOTES / language).glob("*.md"))):
+        raise FileNotFoundError(f"there are no notes in {language!r}")
+    return [passage for path in files for passage in passages(path.read_text(encoding="utf-8"), path.stem)]
 
 
 def load_questions(name: str) -> list[dict]:

@@ -359,6 +359,28 @@ def test_a_check_finds_one_changed_id_and_names_its_row(toy, capsys):
     assert f"near tie at token {place} of reply 2 (gap 0.0005)" in capsys.readouterr().out
 
 
+def test_single_replies_are_compared_id_by_id_too():
+    generation = ScriptedModel(["Là 2."]).reply([{"role": "user", "content": "1 + 1?"}])
+    kept = keep.reply(generation)
+    assert kept["text"] == "Là 2." and kept["ids"] == generation.ids and "seconds" not in " ".join(kept)
+    assert set(keep.reply_seconds(generation)) == {"first_token_seconds", "decode_seconds"}
+    changed = kept | {"ids": [kept["ids"][0] + 1, *kept["ids"][1:]]}
+    close = changed | {"gaps": [ledger.NEAR_TIE / 2, *kept["gaps"][1:]]}
+    for old, new in ((kept, changed), ({"replies": [kept]}, {"replies": [changed]})):
+        assert check.difference(old, old) == ""
+        assert check.difference(old, new).startswith("the reply differs from token 1 on (gap ")
+    assert check.difference(kept, close) == "near tie at token 1 of the reply (gap 0.0005)"
+    assert check.difference(kept, kept | {"stop_reason": "length"}) == "stop_reason was 'eos' and is 'length' now"
+
+
+def test_the_notes_are_read_in_order():
+    notes = room.load_notes("en")
+    assert [note.number for note in notes if note.document == notes[0].document] == [*range(len(notes))][:85]
+    assert notes[0].document.startswith("1-") and notes[-1].document.startswith("3-")
+    with pytest.raises(FileNotFoundError, match="there are no notes in 'fr'"):
+        room.load_notes("fr")
+
+
 def test_a_check_says_that_the_code_has_changed(toy, capsys, monkeypatch):
     run()
     monkeypatch.setattr(origin, "code_hash", lambda files, root: "0" * 64)

@@ -21,8 +21,22 @@ def difference(old: dict, new: dict) -> str:
         for number, turns in enumerate(zip(old["episode"]["turns"], new["episode"]["turns"], strict=False), start=1):
             if says := _tokens(number, *turns):
                 return says
+    if says := next(filter(None, map(_reply, _replies(old), _replies(new))), ""):
+        return says
     place, before, after = next(iter(_values(old, new, "")), ("", None, None))
     return f"{place} was {_short(before)} and is {_short(after)} now" if place else ""
+
+
+def _replies(row: dict) -> list[dict]:
+    """The single replies of a row, if it keeps any: itself, or a list of them."""
+    return [row] if "ids" in row else [each for each in row.get("replies", ()) if "ids" in each]
+
+
+def _reply(old: dict, new: dict) -> str:
+    """How the tokens of a single reply differ, counted from 1."""
+    if old["ids"] == new["ids"]:
+        return ""
+    return _differs(first_difference(old["ids"], new["ids"]), old["gaps"], new["gaps"], "the reply")
 
 
 def _tokens(number: int, old: dict, new: dict) -> str:
@@ -33,10 +47,15 @@ def _tokens(number: int, old: dict, new: dict) -> str:
     token = first_difference(before, after) - (len(before) - old["reply_tokens"])
     if token < 1:
         return f"the text before reply {number} is another"
-    gap = min((gaps[token - 1] for gaps in (old["gaps"], new["gaps"]) if len(gaps) >= token), default=float("inf"))
+    return _differs(token, old["gaps"], new["gaps"], f"reply {number}")
+
+
+def _differs(token: int, old: list[float], new: list[float], what: str) -> str:
+    """That a reply differs from a token on, or may do so because of a near tie there."""
+    gap = min((gaps[token - 1] for gaps in (old, new) if len(gaps) >= token), default=float("inf"))
     if gap < NEAR_TIE:
-        return f"near tie at token {token} of reply {number} (gap {gap:.4f})"
-    return f"reply {number} differs from token {token} on (gap {gap:.4f})"
+        return f"near tie at token {token} of {what} (gap {gap:.4f})"
+    return f"{what} differs from token {token} on (gap {gap:.4f})"
 
 
 def _values(old: object, new: object, place: str) -> Iterable[tuple[str, object, object]]:

@@ -1,10 +1,11 @@
-"""What is kept of an episode: all but its seconds, which go to a file of their own; gaps to four digits."""
+"""What is kept of an episode or a reply: all but its seconds, which go to a file of their own; gaps to four digits."""
 from __future__ import annotations
 
 import json
 from collections.abc import Callable
 
 from lib.episode import Episode, Turn
+from lib.generation import Generation
 
 DIGITS = 4  # of a gap: float32 moves a logit by about 5e-5 anyway
 
@@ -25,6 +26,19 @@ def seconds(episode: Episode) -> dict:
     """The seconds of an episode, a number per turn."""
     names = ("first_token_seconds", "decode_seconds", "tool_seconds")
     return {name: [round(getattr(turn, name) or 0.0, 3) for turn in episode.turns] for name in names}
+
+
+def reply(generation: Generation) -> dict:
+    """A single reply as plain data without seconds."""
+    names = ("text", "ids", "stop_reason", "prompt_tokens", "cached_tokens")
+    return {**{name: getattr(generation, name) for name in names},
+            "gaps": [round(gap, DIGITS) for gap in generation.gaps]}
+
+
+def reply_seconds(generation: Generation) -> dict:
+    """The seconds of a single reply."""
+    return {"first_token_seconds": round(generation.first_token_seconds or 0.0, 3),
+            "decode_seconds": round(generation.decode_seconds, 3)}
 
 
 def summary(episode: dict) -> str:
