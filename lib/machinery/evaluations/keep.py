@@ -1,4 +1,4 @@
-"""What is kept of an episode or a reply: all but its seconds, which go to a file of their own; gaps to four digits."""
+"""What is kept of an episode or a reply: all but its seconds, which have a file of their own; gaps to four digits."""
 from __future__ import annotations
 
 import json
