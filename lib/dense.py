@@ -1,8 +1,10 @@
 """Retrieval by meaning: a text becomes a vector of length 1, and vectors close together mean much the same.
 
-The model is all-MiniLM-L6-v2 (`minilm`), made for English: the mean of its last layer over the tokens, divided by its
-length. It reads 256 tokens; what is beyond them is left out of the vector, which is counted and said. Each text goes
-through the network alone, so that its vector does not depend on what is embedded beside it, and is kept in the cache.
+The vector is the mean of a model's last layer over the tokens, divided by its length. Two models make it:
+all-MiniLM-L6-v2 (`minilm`), for English, and multilingual-e5-small, for a hundred languages, which was trained on
+texts that say of themselves whether they are a `query: ` or a `passage: `. A model reads so many tokens and no more;
+what is beyond them is left out of the vector, which is counted and said. Each text goes through the network alone, so
+that its vector does not depend on what is embedded beside it, and is kept in the cache.
 """
 from __future__ import annotations
 
@@ -22,9 +24,19 @@ import numpy as np
 from lib import models
 from lib.retrieval import Hit, best, texts, words
 
+WIDTH = 384  # of the vectors of both models
+
+
+class Encoder(NamedTuple):
+    """How a model is used: the most tokens it reads, its own included, and what goes before each kind of text."""
+    limit: int
+    query: str = ""
+    passage: str = ""
+
+
+ENCODERS = {"minilm": Encoder(256), "multilingual-e5-small": Encoder(512, "query: ", "passage: ")}
 MODEL = "minilm"
-LIMIT = 256  # tokens it reads, [CLS] and [SEP] among them: what its makers set for inputs
-WIDTH = 384
+LIMIT = ENCODERS[MODEL].limit
 _RECORD = np.dtype([("left_out", "<i4"), ("vector", "<f4", (WIDTH,))])  # a file of the cache
 
 
@@ -44,71 +56,94 @@ class Dense:
     `left_out` has the tokens left out of a document that was too long, by its index; a warning says so too.
     """
 
-    def __init__(self, documents: Iterable[str]):
+    def __init__(self, documents: Iterable[str], model: str = MODEL):
+        self.model, limit = model, encoder(model).limit
         documents = texts(documents)
         self.indices = [index for index, document in enumerate(documents) if words(document)]
-        embedded = [embed(documents[index]) for index in self.indices]
+        embedded = [embed(documents[index], model) for index in self.indices]
         self.matrix = np.array([each.vector for each in embedded], np.float64).reshape(-1, WIDTH)
         self.left_out = {index: each.left_out for index, each in zip(self.indices, embedded, strict=True)
                          if each.left_out}
         if self.left_out:
-            warnings.warn(f"{len(self.left_out)} of {len(documents)} documents are longer than {LIMIT} tokens: their "
+            warnings.warn(f"{len(self.left_out)} of {len(documents)} documents are longer than {limit} tokens: their "
                           "ends cannot be found (left_out says how many tokens)", TextCut, stacklevel=2)
 
     def search(self, query: str, k: int = 3) -> list[Hit]:
         """The k closest documents, best first, ties by index; none for a query without a word."""
         if not words(query):
             return best([], k)
-        vector, left_out = embed(query)
+        vector, left_out = embed(query, self.model, "query")
         if left_out:
             warnings.warn(f"the last {left_out} tokens of the query are not looked at", TextCut, stacklevel=2)
         cosines = np.round(self.matrix @ vector.astype(np.float64), 6)  # float32 noise would decide ties
         return best(zip(self.indices, cosines.tolist(), strict=True), k)
 
 
-def embed(text: str) -> Embedding:
-    """The embedding of a text (in NFC), from the cache or else computed; fetches the model where it isn't ready."""
-    text = unicodedata.normalize("NFC", text).encode("utf-8", "replace").decode("utf-8")
-    path = _place(text)
+def encoder(model: str) -> Encoder:
+    """How the embedding model is used; ValueError for a name that is not one of them."""
+    if model not in ENCODERS:
+        raise ValueError(f"{model!r} makes no vectors; these do: {', '.join(ENCODERS)}")
+    return ENCODERS[model]
+
+
+def embed(text: str, model: str = MODEL, kind: str = "passage") -> Embedding:
+    """The embedding of a text (in NFC) of the kind `query` or `passage`, from the cache or else computed.
+
+    Fetches the model where it isn't ready; ValueError for an unknown model or kind.
+    """
+    text = prefix(model, kind) + unicodedata.normalize("NFC", text).encode("utf-8", "replace").decode("utf-8")
+    path = _place(text, model)
     if (kept := _read(path)) is not None:
         return kept
-    computed = compute(text)
+    computed = compute(text, model)
     _keep(path, computed)
     return computed
 
 
-def compute(text: str) -> Embedding:
-    """The embedding of a text, through the network; a text that is too long keeps its first tokens and [SEP]."""
+def prefix(model: str, kind: str) -> str:
+    """What the model reads before a text of this kind; ValueError for one that is neither query nor passage."""
+    if kind not in ("query", "passage"):
+        raise ValueError(f"a text is of the kind query or passage, not {kind!r}")
+    return getattr(encoder(model), kind)
+
+
+def compute(text: str, model: str = MODEL) -> Embedding:
+    """The embedding of a text as it stands, by the network; a long one keeps its first tokens and the closing one."""
     import torch
 
-    tokenizer, network = _load()
-    ids = tokenizer(text, truncation=False, padding=False)["input_ids"]
-    fed = ids if len(ids) <= LIMIT else [*ids[:LIMIT - 1], ids[-1]]
+    limit, (tokenizer, network) = encoder(model).limit, _load(model)
+    ids = tokenizer.encode(text).ids
+    fed = ids if len(ids) <= limit else [*ids[:limit - 1], ids[-1]]
     with torch.inference_mode():
         mean = network(input_ids=torch.tensor([fed])).last_hidden_state[0].mean(dim=0)
         return Embedding((mean / mean.norm()).numpy(), len(ids) - len(fed))
 
 
 @cache
-def _load() -> tuple:
-    """The tokenizer and the network, in float32 on the CPU."""
-    models.make_ready(MODEL)
+def _load(model: str) -> tuple:
+    """The tokenizer, which cuts and fills up nothing, and the network, in float32 on the CPU."""
+    models.make_ready(model)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when transformers is imported, so before that
     import torch
-    from transformers import AutoModel, AutoTokenizer
+    from tokenizers import Tokenizer
+    from transformers import AutoModel
 
     torch.set_num_threads(min(torch.get_num_threads(), models.usable_cores()))
-    path = models.folder(MODEL)
-    network = AutoModel.from_pretrained(path, local_files_only=True, dtype=torch.float32, attn_implementation="sdpa")
-    return AutoTokenizer.from_pretrained(path, local_files_only=True), network.eval()
+    path = models.folder(model)
+    tokenizer = Tokenizer.from_file(str(path / "tokenizer.json"))
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    network = AutoModel.from_pretrained(path, local_files_only=True, dtype=torch.float32, attn_implementation="sdpa",
+                                        add_pooling_layer=False)
+    return tokenizer, network.eval()
 
 
 # --- the cache: a file for each text and model ------------------------------
 
-def _place(text: str) -> Path:
+def _place(text: str, model: str = MODEL) -> Path:
     """Where the embedding of a text is kept: by the hash of the model's source, and of the text."""
-    model = f"{MODEL}-{models.folder(MODEL).name}-{LIMIT}"
-    return models.cache_folder() / "vectors" / model / hashlib.sha256(text.encode("utf-8")).hexdigest()
+    source = f"{model}-{models.folder(model).name}-{encoder(model).limit}"
+    return models.cache_folder() / "vectors" / source / hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def _read(path: Path) -> Embedding | None:

@@ -69,9 +69,10 @@ def load(name: str | None = None):
     """The model called `name` (default: the variable COURSE_MODEL, or `DEFAULT`), in float32 on the CPU.
 
     Maps the converted weights into memory: a matter of seconds, and the pages are shared with every other kernel.
-    Raises KeyError for an unknown name, MemoryError with the numbers where the weights cannot fit.
+    KeyError for an unknown name, ValueError for one that writes no text, MemoryError where the weights cannot fit.
     """
     name = name or os.environ.get("COURSE_MODEL") or DEFAULT
+    check_writes(name)
     make_ready(name)
     check_memory(name)
     os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read when transformers is imported, so before that
@@ -89,6 +90,12 @@ def load(name: str | None = None):
     fast_linear.install(network)
     eos = tuple(tokenizer.convert_tokens_to_ids(token) for token in entry(name)["eos"])
     return Model(name, network, tokenizer, eos, network.config.max_position_embeddings)
+
+
+def check_writes(name: str) -> None:
+    """Raises ValueError for a model that writes no text, KeyError for an unknown one."""
+    if "eos" not in entry(name):
+        raise ValueError(f"{name} turns texts into vectors and writes none: lib.dense uses it")
 
 
 def make_ready(name: str) -> None:

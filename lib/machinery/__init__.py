@@ -2,7 +2,7 @@
 
 commands    the command line; hands over to run, record, gate, lab, evaluate, bench, fetch, doctor or clean
 set-up      environment, install, pip, pip_failures, preflight, lock, machine, progress (standard library alone)
-models      fetch, wheels, gguf, convert, weights, vocabulary, hub, checkpoint, folders, room, bars (and models.json)
+models      fetch, wheels, gguf, convert, e5, weights, vocabulary, hub, checkpoint, folders, room, bars, models.json
 execution   notebooks, kernels, ready, run, watch, lab, copies
 recording   record, normalise, ledger, results
 long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench

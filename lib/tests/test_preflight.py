@@ -40,6 +40,14 @@ def test_an_unknown_model_is_answered_with_those_there_are(monkeypatch):
         preflight.model_in_use()
 
 
+@pytest.mark.parametrize("name", ["minilm", "multilingual-e5-small"])
+def test_a_model_that_writes_no_text_is_not_taken_for_one(name, monkeypatch):
+    monkeypatch.setenv("COURSE_MODEL", name)
+    with pytest.raises(Stop, match=f"{name}, which turns texts into vectors.* smollm2-360m[.]$") as stop:
+        preflight.model_in_use()
+    assert str(stop.value).count("minilm") + str(stop.value).count("multilingual-e5-small") == 1
+
+
 def test_the_default_model_is_the_one_of_lib_models(monkeypatch):
     monkeypatch.delenv("COURSE_MODEL", raising=False)
     assert preflight.model_in_use() == models.DEFAULT
