@@ -6,7 +6,7 @@ models      fetch, wheels, gguf, convert, e5, weights, vocabulary, hub, checkpoi
 execution   notebooks, kernels, ready, run, watch, lab, copies
 recording   record, normalise, ledger, results
 long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench
-peers       extras (the libraries that bench and the slow tests compare with)
+peers       extras (the libraries that bench, segment and the slow tests use), segment
 the gate    gate, stages, reexecute, strict (the pytest plugin), outputs, structure, canaries, junit
 the endpoint    serve (its limits so far)
 this machine    doctor, second_kernel, clean

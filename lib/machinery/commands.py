@@ -57,6 +57,8 @@ COMMANDS = {
                         ("evaluation", "models", "again", "check")),
     "bench": Command("Measure how long searches by words take, beside a short class and two libraries.",
                      "bench", ("bench", "main")),
+    "segment": Command("Cut the Vietnamese notes and questions into words with pyvi, for notebook 04.",
+                       "segment", ("segment", "main")),
     "fetch": Command("Make models ready now, for instance before a lesson without internet.",
                      "fetch smollm2-135m", ("fetch", "main"), "environment", ("names",)),
     "doctor": Command("Say what is wrong with this machine, and the line that mends it.",

@@ -14,7 +14,7 @@ from lib.machinery.machine import gigabytes
 WORKING_MEMORY = 850_000_000       # what a notebook takes beside the weights (measured: 01, 2.79 GB in all)
 DEEPEST_PATH = 196                 # characters of the longest path in .venv, measured
 SMALL_MODEL = "smollm2-135m"       # what a small machine can run instead
-EMBEDDING_MODEL = "minilm"         # sentences to vectors, in the lesson on retrieval
+EMBEDDING_MODELS = ("minilm", "multilingual-e5-small")  # sentences to vectors, in the lesson on retrieval
 
 
 def registry() -> dict:
@@ -62,8 +62,8 @@ def check_disk(folder: Path, need: int, what: str) -> None:
 
 
 def models_needed() -> list[str]:
-    """The models that the notebooks load: the one in use, the small one, and the one that embeds sentences."""
-    return list(dict.fromkeys([model_in_use(), SMALL_MODEL, EMBEDDING_MODEL]))
+    """The models that the notebooks load: the one in use, the small one, and those that embed sentences."""
+    return list(dict.fromkeys([model_in_use(), SMALL_MODEL, *EMBEDDING_MODELS]))
 
 
 def model_disk() -> int:

@@ -118,6 +118,7 @@ def path(monkeypatch) -> list[str]:
 @pytest.mark.parametrize("name, ready, passed, code", [
     ("run", False, ["memory", "ready", "make", "hand over"], 5), ("fetch", False, ["ready", "make", "hand over"], 5),
     ("evaluate", False, ["ready", "make", "hand over"], 5), ("bench", False, ["ready", "make", "hand over"], 5),
+    ("segment", False, ["ready", "make", "hand over"], 5),
     ("run", True, ["memory", "ready", "hand over"], 5), ("doctor", True, ["ready", "hand over"], 5),
     ("doctor", False, ["ready", "work"], 6), ("clean", True, ["work"], 6), ("clean", False, ["work"], 6),
 ])

@@ -116,10 +116,10 @@ def test_a_path_too_long_for_windows(platform, length, long_allowed, stops, monk
 
 
 @pytest.mark.parametrize("chosen, names", [
-    (None, ["qwen2.5-coder-0.5b", "smollm2-135m", "minilm"]), ("smollm2-135m", ["smollm2-135m", "minilm"]),
-    ("smollm2-360m", ["smollm2-360m", "smollm2-135m", "minilm"])])
+    (None, ["qwen2.5-coder-0.5b", "smollm2-135m"]), ("smollm2-135m", ["smollm2-135m"]),
+    ("smollm2-360m", ["smollm2-360m", "smollm2-135m"])])
 def test_the_variable_course_model_stands_for_the_default(monkeypatch, chosen, names):
     monkeypatch.delenv("COURSE_MODEL", raising=False)
     if chosen:
         monkeypatch.setenv("COURSE_MODEL", chosen)
-    assert preflight.models_needed() == names
+    assert preflight.models_needed() == [*names, "minilm", "multilingual-e5-small"]
