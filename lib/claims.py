@@ -54,19 +54,23 @@ def _operands(found: list[Quantity], line: str) -> set[Quantity]:
 _ENGLISH = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
             "seventeen eighteen nineteen twenty")
 _VIETNAMESE = "_ một hai ba bốn năm sáu bảy tám chín mười"
-_PARTS = ("thirty forty fifty sixty seventy eighty ninety hundred thousand million billion half point "
-          "mươi mốt lăm trăm nghìn triệu")
+_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
+_PARTS = "hundred thousand million billion half point dozen mươi mốt lăm trăm nghìn triệu"
 _WORDS = {word: value for words in (_ENGLISH, _VIETNAMESE) for value, word in enumerate(words.split())}
+_WORDS |= {word: value * 10 for value, word in enumerate(_TENS.split(), start=2)}
 _ONLY_ALONE = {"one", "một", "năm", "ba", "chín"}  # they mean something else in most sentences
 _ANY = rf"(?:{'|'.join([*_WORDS, *_PARTS.split()])})(?!\w)"
 _ROW = re.compile(rf"(?<!\w){_ANY}(?:[\s-](?:and\s)?{_ANY})*", re.IGNORECASE)
 
 
 def number_words(line: str) -> list[Quantity]:
-    """The numbers written as one word, zero to twenty; a row of such words (twenty-five) is never read in part."""
+    """The numbers in words, zero to ninety-nine (in Vietnamese to ten); a longer row is never read in part."""
     found = []
     for match in _ROW.finditer(line):
-        word, is_alone = match[0].casefold(), not re.search(r"\w", line[:match.start()] + line[match.end():])
-        if is_alone or word not in _ONLY_ALONE:
-            found.append(Quantity(Fraction(_WORDS[word]) if word in _WORDS else None, None, *match.span()))
+        words = re.split(r"[\s-]", match[0].casefold())
+        is_alone = not re.search(r"\w", line[:match.start()]) and not re.search(r"\w", line[match.end():])
+        is_pair = len(words) == 2 and words[0] in _TENS.split() and words[1] in _ENGLISH.split()[1:10]
+        is_one = len(words) == 1 and words[0] in _WORDS and (is_alone or words[0] not in _ONLY_ALONE)
+        if is_one or is_pair:
+            found.append(Quantity(Fraction(sum(map(_WORDS.get, words))), None, *match.span()))
     return found

@@ -78,12 +78,12 @@ def is_denied(text: str, start: int, end: int) -> bool:
     return bool(_DENIED_BEFORE.search(before) or _DENIED_AFTER.match(after))
 
 
-def abstentions(text: str) -> list[tuple[int, int]]:
-    """Where a text says that it does not know, or that it is not in the sources: (start, end of the clause)."""
+def abstentions(text: str) -> list[tuple[int, int, int]]:
+    """Where a text says that it does not know, or that the sources do not say: (start, end, end of the clause)."""
     bare = _BARE.match(text.lstrip(" \"'“(*"))
     found = list(_ABSTAINS.finditer(text))
     starts = [(0, bare.end() + len(text) - len(text.lstrip(" \"'“(*")))] if bare else []
-    return [(start, _clause_end(text, end)) for start, end in starts + [match.span() for match in found]]
+    return [(start, end, _clause_end(text, end)) for start, end in starts + [match.span() for match in found]]
 
 
 def abstains(text: str) -> bool:

@@ -47,7 +47,8 @@ def grade(reply: str, gold: dict | None, language: str = "en") -> Verdict:
     if not re.search(r"\w", line):
         return Verdict("no_answer", "the reply is empty")
     said = _spans(line, gold["text"]) if gold and "text" in gold else []
-    silent = [span for span in abstentions(line) if not any(_overlap(span, each) for each in said)]
+    silent = [(start, clause) for start, end, clause in abstentions(line)
+              if not any(2 * _common((start, end), each) > end - start for each in said)]
     if not silent:
         return _grade_answer(line, gold, language)
     rest = "".join(" " if any(start <= place < end for start, end in silent) else character
@@ -169,8 +170,9 @@ def _spans(line: str, texts: Iterable[str]) -> set[tuple[int, int]]:
     return found
 
 
-def _overlap(one: tuple[int, int], other: tuple[int, int]) -> bool:
-    return one[0] < other[1] and other[0] < one[1]
+def _common(one: tuple[int, int], other: tuple[int, int]) -> int:
+    """How many characters two spans have in common."""
+    return max(0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
 def _outermost(spans: set[tuple[int, int]]) -> list[tuple[int, int]]:

@@ -96,11 +96,12 @@ def _with_surroundings(value: Fraction | None, match: re.Match, text: str) -> Qu
     scale, length = _scale(after)
     unit = _unit_before(before) or _unit_after(after[length:])
     if value is not None:
+        value += Fraction(1, 2) if re.match(r"\s+(?:and a half|rưỡi)(?!\w)", after[length:]) else 0
         value *= scale * (-1 if _is_negative(before) else 1)
     is_version = value is None and "." in match["numeral"]
     is_ordinal = bool(re.match(r"(?:st|nd|rd|th)(?!\w)", after) or re.search(r"(?<!\w)thứ\s$", before))
-    is_mark = not before.strip() and re.match(r"[.)]\s", after) is not None and end - start <= 2
-    return Quantity(value, None if is_ordinal else unit, start, end, is_version or is_ordinal or is_mark, scale)
+    is_mark = not before.strip() and match["numeral"] == "1" and re.match(r"[.)]\s", after) is not None
+    return Quantity(value, unit, start, end, is_version or is_ordinal or is_mark, scale)
 
 
 def _is_negative(before: str) -> bool:
@@ -125,7 +126,9 @@ _UNITS = """
     tham_số; question question câu_hỏi; passage passage đoạn; message message tin_nhắn; layer layer lớp tầng;
     step step bước; euro € euro eur; dollar $ usd dollar đô đô_la; pound £ gbp; yen ¥ yen jpy; dong ₫ đ đồng vnd;
     cent cent; metre m metre meter mét; kilometre km kilometre kilometer; centimetre cm; millimetre mm; gram g gram;
-    kilogram kg kilogram; time x times lần; hertz hz; kilohertz khz; megahertz mhz; gigahertz ghz; watt w watt
+    kilogram kg kilogram; time x times lần; hertz hz; kilohertz khz; megahertz mhz; gigahertz ghz; watt w watt;
+    mile mile; foot ft foot feet; inch inch; litre l litre liter lít; millilitre ml; lb lb lbs; ounce oz ounce;
+    celsius celsius °c; fahrenheit fahrenheit °f
 """
 UNITS = {name.replace("_", " "): unit for unit, *names in map(str.split, _UNITS.split(";")) for name in names}
 _CURRENCY = re.compile(r"(?:([$€£¥₫])|(?<!\w)(usd|eur|gbp|vnd))\s?[-−–]?$", re.IGNORECASE)
@@ -166,7 +169,7 @@ def _unit_before(before: str) -> str | None:
 
 def _unit_after(after: str) -> str | None:
     """The unit among the next three words, up to a mark or a small word: a known one, else the first plural noun."""
-    if sign := re.match(r"\s?([%€₫$£¥])", after):
+    if sign := re.match(r"\s?([%€₫$£¥]|°\s?[CFcf])(?!\w)", after):
         return unit_named(sign[1])
     words = []
     while len(words) < 3 and (match := re.match(r"[\s-]?([^\W\d_]+(?:-giây)?)(?!\w)", after)):
