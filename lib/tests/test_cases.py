@@ -402,11 +402,11 @@ def sources_of(items: list) -> list[Source]:
     return [Source(str(item), str(item), f"What {item} says.") for item in items]
 
 
-def asked(case: dict, *texts: str, language: str = "en") -> ScriptedModel:
+def asked(case: dict, *texts: str, tokenizer=None) -> ScriptedModel:
     """A model that was asked the question of a case about passages of these texts; its prompt is in `prompts`."""
-    model = ScriptedModel(["It is so [1]."])
+    model = ScriptedModel(["It is so [1]."], tokenizer)
     found = [Source(str(number), "a title", text) for number, text in enumerate(texts)]
-    answer(model, case["input"].get("question", "which?"), lambda question, k: found, max(1, len(texts)), language)
+    answer(model, case["input"].get("question", "which?"), lambda question, k: found, max(1, len(texts)))
     return model
 
 
@@ -439,11 +439,11 @@ def run_prompt(case: dict) -> None:
     compare(case, {"prompt_contains": contains})
 
 
-def run_control_tokens(case: dict) -> None:
+def run_control_tokens(case: dict, tokenizer=None) -> None:
     context = given(case, "context", "question")["context"]
 
     def count(text: str) -> int:
-        model = asked(case, text)
+        model = asked(case, text, tokenizer=tokenizer)
         return model.prompts[-1].count(model.tokenizer.convert_tokens_to_ids("<|im_start|>"))
 
     def check(expected):
@@ -619,6 +619,13 @@ def real_tokenizer():
 )
 def test_control_tokens_stay_data_with_the_real_tokenizer(line):
     starts(read(line), real_tokenizer())("same as with a harmless result")
+
+
+@pytest.mark.model
+@pytest.mark.parametrize("line", [pytest.param(*each.values[1:], id=each.id) for each in lines() + lines(MORE)
+                                  if each.values[0] == "rag" and '"control_tokens"' in str(each.values[1])])
+def test_control_tokens_in_passages_stay_data_with_the_real_tokenizer(line):
+    run_control_tokens(read(line), real_tokenizer())
 
 
 # --- the runner itself ------------------------------------------------------
