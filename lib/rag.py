@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from lib.generation import Generation
 
 INSTRUCTIONS = {
-    "en": "You answer questions from numbered passages. Answer briefly and in English. Use only what the passages "
-          "say. If they do not hold the answer, say that you do not know. After each statement write the number of "
-          "the passage it comes from in square brackets, such as [1].",
-    "vi": "Bạn trả lời câu hỏi dựa vào các đoạn văn được đánh số. Hãy trả lời ngắn gọn, bằng tiếng Việt. Chỉ dùng "
-          "những gì các đoạn văn viết. Nếu trong đó không có câu trả lời, hãy nói rằng bạn không biết. Sau mỗi ý, "
-          "ghi số của đoạn văn trong ngoặc vuông, ví dụ [1].",
+    "en": "Answer the question from the numbered passages, briefly and in English. Use only what the passages say. If "
+          "they do not hold the answer, say that you do not know. After your answer, name the passage that it comes "
+          "from by its number in square brackets, as in: The sky is blue [1].",
+    "vi": "Hãy trả lời câu hỏi từ các đoạn văn được đánh số, ngắn gọn và bằng tiếng Việt. Chỉ dùng những gì các đoạn "
+          "văn viết. Nếu trong đó không có câu trả lời, hãy nói rằng bạn không biết. Sau câu trả lời, ghi số của đoạn "
+          "văn đã dùng trong ngoặc vuông, ví dụ: Bầu trời màu xanh [1].",
 }
 REFUSALS = {"en": "I do not know: the answer is not in the documents.",
             "vi": "Tôi không biết: câu trả lời không có trong tài liệu."}
@@ -128,6 +128,11 @@ class Answer:
         return [self.sources[number - 1] for number in self.citations]
 
     @property
+    def without_citations(self) -> str:
+        """The text for a grader, to which [1] would be the number 1: without the numbers of its sources."""
+        return uncited(self.text, len(self.sources))
+
+    @property
     def refused(self) -> bool:
         """Whether the text says that it does not know, or that the passages do not say."""
         return self.generation is None or abstains(tidy(self.text))
@@ -175,6 +180,12 @@ def citations(text: str, count: int) -> tuple[list[int], list[int]]:
     return sorted(named & {*range(1, count + 1)}), sorted(named - {*range(1, count + 1)})
 
 
+def uncited(text: str, count: int) -> str:
+    """A text without its citations of the sources 1 to `count`; other numbers in brackets stay."""
+    sources = {*range(1, count + 1)}
+    return CITATION.sub(lambda match: "" if cited_numbers(match[0]) <= sources else match[0], text).strip()
+
+
 def cited_numbers(citation: str) -> set[int]:
     """The numbers that one citation names; a range of more than 50 counts as its two ends."""
     numbers: set[int] = set()
@@ -190,12 +201,9 @@ def unsupported_numbers(text: str, given: Iterable[str], language: str = "en", c
     Compared by value, dates and versions as written. The sources may be in another language than the answer: they are
     read as both write numbers.
     """
-    def is_valid(match) -> bool:
-        return cited_numbers(match[0]) <= {*range(1, count + 1)}
-
     given = [tidy(each) for each in given]
     known: set = {each.value for one in given for reading in MARKS for each in quantities(one, reading)}
-    plain = tidy(CITATION.sub(lambda match: " " if is_valid(match) else match[0], text))
+    plain = tidy(uncited(text, count))
     written = [(plain[each.start:each.end], each.value) for each in quantities(plain, language)]
     return list(dict.fromkeys(words for words, value in written if (
         value not in known if value is not None else not any(words in each for each in given))))

@@ -146,6 +146,13 @@ def test_an_answer_by_hand():
     assert str(found) == f"{found.text}\n[1] a: Proxies\n[2] b: Sizes"
 
 
+@pytest.mark.parametrize("reply, plain", [
+    ("[1]", ""), ("It is 12 [1].", "It is 12 ."), ("[1, 2] Caddy [9]", "Caddy [9]"), ("ids [55, 258]", "ids [55, 258]"),
+])
+def test_a_citation_is_no_answer(reply, plain):
+    assert ask(reply)[0].without_citations == plain
+
+
 def test_a_cut_or_cancelled_answer_says_so():
     found, _ = ask({"text": "It is Cad", "truncated": True})
     assert found.ending == "cut" and str(found) == "It is Cad\n(The answer was cut at the limit of tokens.)"
