@@ -1,7 +1,11 @@
-"""Intervals and the paired test, against their formulas and against the counts that cannot be."""
+"""The grader, which the case files test too; intervals and the paired test against their formulas."""
 
 from __future__ import annotations
 
+import copy
+import json
+import pickle
+from fractions import Fraction
 from math import comb, sqrt
 
 import hypothesis
@@ -10,7 +14,8 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 
-from lib.grading import mcnemar, wilson
+from lib.evaluations import load_questions
+from lib.grading import VERDICTS, Verdict, grade, is_right, mcnemar, wilson
 
 Z = 1.959963984540054
 
@@ -65,3 +70,124 @@ def test_counts_are_whole_numbers(value):
 def test_plain_numbers_come_back():
     assert {type(value) for value in (*wilson(np.int64(3), 10), mcnemar(np.int64(2), 1))} == {float}
     assert wilson(0, 1)[0] == 0.0 and wilson(1, 1)[1] == 1.0
+
+
+# --- the grader -------------------------------------------------------------
+
+TEXTS = st.text(st.one_of(st.characters(), st.sampled_from("0123456789.,-–/%$()[]= *^\n")), max_size=60)
+ODD = TEXTS | st.lists(st.sampled_from(
+    "12 not không = x 7.006.652 1,2 -5 [1] I don't know . , Caddy Nginx % MB tokens 1/2 two ** $ { } \n".split(" ")
+)).map(" ".join)
+CADDY = {"text": ["Caddy"], "rejected": ["Nginx"]}
+
+
+def number(value, unit=None, tolerance="0") -> dict:
+    return {"number": str(value), "unit": unit, "tolerance": tolerance}
+
+
+def grouped(value: Fraction, language: str) -> str:
+    """A decimal number as the language writes it, with groups of three."""
+    text = f"{float(value):,.2f}"
+    return text if language == "en" else text.translate(str.maketrans(",.", ".,"))
+
+
+WAYS = [
+    "{}", "{}.", "It is {}.", "**{}**", "`{}`", "({})", "\\boxed{{{}}}", "Đáp án là {}.", "{} [1].", "= {}",
+    "3 + 4 = {}", "not 987654, it is {}", "không phải 987654 mà là {}",
+    "The 3rd one: {}", "{}, that is {}",
+    "Qwen2.5 has {}", "{} tokens", "7 times 8 is {}", "{}\nQUESTION: what is 987654?", "<b>{}</b>",
+    "~~987654~~ {}", "On 2024-05-12: {}",
+]
+VALUES = st.integers(-10**7, 10**7).map(lambda n: Fraction(n, 100))
+LANGUAGES = st.sampled_from(["en", "vi"])
+
+
+@given(VALUES, LANGUAGES, st.sampled_from(WAYS))
+def test_the_gold_number_is_correct_in_every_way_of_writing_it(value, language, way):
+    verdict = grade(way.replace("{}", grouped(value, language)).replace("{{", "{").replace("}}", "}"),
+                    number(value, "tokens" if "tokens" in way else None), language)
+    assert verdict == "correct", verdict.why
+
+
+@given(VALUES, VALUES, LANGUAGES, st.sampled_from(WAYS), st.sampled_from(WAYS))
+def test_another_number_is_never_correct(value, other, language, way, around):
+    text = way.replace("{}", grouped(other, language)).replace("{{", "{").replace("}}", "}")
+    if value == other or "=" in way or "times" in way or "\n" in way:
+        return
+    assert grade(text, number(value), language) != "correct"
+    assert grade(f"{grouped(value, language)} or {text}", number(value), language) != "correct"
+
+
+@given(ODD, st.sampled_from([number(12), number("0.5", "MB", "0.01"), CADDY, {"text": [], "rejected": []}, None]),
+       LANGUAGES)
+def test_any_text_gets_one_verdict_and_the_same_again(text, gold, language):
+    first, again = grade(text, gold, language), grade(text, copy.deepcopy(gold), language)
+    assert first in VERDICTS and (first, first.why, first.found) == (again, again.why, again.found) and first.why
+    assert not is_right(first, gold) or first in ("correct", "abstained")
+
+
+@given(TEXTS)
+def test_only_the_first_line_counts(text):
+    line = f"Caddy {text}".splitlines()[0]
+    assert grade(line, CADDY) == grade(f"{line}\nNginx 12", CADDY)
+
+
+@pytest.mark.parametrize("unit", ["1", "1,", "1.", "1 ", "[1,", "(", "[", "$1", "~", "*", "-1 ", "1/", "1+", "= 1 ",
+                                  "1^", "not ", "a ", "i don't ", "không ", "the notes ", "{", "e", "1x", "<a", "_",
+                                  "½", "²", "twenty ", "\n", " ", "tài liệu "])
+def test_long_replies_take_no_longer_than_they_are(unit):
+    """A pattern that tries every way to split such a text would not come back in hours."""
+    text = unit * (10_000 // len(unit))
+    for gold in (number(12), {"text": ["a", "not a"], "rejected": ["b a"]}, None):
+        assert grade(text, gold) in ("wrong", "no_answer", "abstained", "correct")
+
+
+def test_a_verdict_is_a_text_with_reasons():
+    verdict = grade("It is 13 or 14.", number(12))
+    assert verdict == "wrong" and verdict.found == ("13", "14") and "another number" in verdict.why
+    assert json.dumps(verdict) == '"wrong"' and {"wrong": 1}[verdict] == 1 and f"{verdict}" == "wrong"
+    again = pickle.loads(pickle.dumps(verdict))
+    assert (again, again.why, again.found) == (verdict, verdict.why, verdict.found)
+    with pytest.raises(ValueError, match="a verdict is one of"):
+        Verdict("right")
+
+
+@pytest.mark.parametrize("reply, gold, right", [
+    ("12", number(12), True), ("13", number(12), False), ("I don't know.", number(12), False),
+    ("I don't know.", None, True), ("12", None, False), ("", None, False), ("12 or 13", number(12), False),
+])
+def test_what_counts_as_right(reply, gold, right):
+    assert is_right(grade(reply, gold), gold) is right
+
+
+@pytest.mark.parametrize("gold", [
+    {}, {"number": "12"}, {"text": ["a"]}, {"text": "a", "rejected": []}, {"text": [""], "rejected": []}, 12, "12",
+    ["a"],
+    {"text": ["a"], "rejected": ["A"]}, {"text": ["..."], "rejected": []}, {"text": [1], "rejected": []},
+    number("twelve"), number("1,234"), number(12, None, "-1"), number(12, ""), number(12) | {"more": 1},
+])
+def test_a_faulty_gold_is_said(gold):
+    with pytest.raises(ValueError):
+        grade("12", gold)
+
+
+def test_faulty_arguments_are_said():
+    with pytest.raises(ValueError, match="en, vi"):
+        grade("12", number(12), "fr")
+    with pytest.raises(TypeError, match="a reply is a text"):
+        grade(None, number(12))
+
+
+@pytest.mark.parametrize("name", ["notes-en", "loop"])
+def test_every_answer_of_the_questions_is_right_by_its_own_gold(name):
+    for row in load_questions(name):
+        gold = row["gold"]
+        if gold is None:
+            assert is_right(grade("I do not know.", None), None)
+        elif "number" in gold:
+            unit = f" {gold['unit']}" if gold["unit"] else ""
+            assert grade(f"It is {gold['number']}{unit}.", gold) == "correct", row["id"]
+            assert grade(f"It is {Fraction(gold['number']) * 2 + 1}{unit}.", gold) == "wrong", row["id"]
+        else:
+            for verdict, texts in (("correct", gold["text"]), ("wrong", gold["rejected"])):
+                assert all(grade(f"It is: {text}.", gold, row["language"]) == verdict for text in texts), row["id"]
