@@ -14,8 +14,8 @@ import lib.machinery
 LIB = Path(lib.machinery.__file__).parents[1]
 ROOMS = [  # in import order
     "chat", "strict_json", "schema", "replies", "reader", "checks", "tools", "passages", "retrieval", "quantities",
-    "denials", "claims", "grading", "timing", "text_stream", "prefix_cache", "generation", "rag", "fast_linear",
-    "models", "dense", "episode", "agent", "evaluations", "trace", "show",
+    "denials", "claims", "grading", "timing", "text_stream", "prefix_cache", "generation", "rag_prompt", "rag",
+    "fast_linear", "models", "dense", "episode", "agent", "evaluations", "trace", "show",
 ]
 WITHOUT_TORCH = ROOMS[:ROOMS.index("text_stream")]
 CODE = sorted(path for path in LIB.rglob("*.py") if "tests" not in path.relative_to(LIB).parts)
