@@ -147,7 +147,8 @@ def test_an_answer_by_hand():
 
 
 @pytest.mark.parametrize("reply, plain", [
-    ("[1]", ""), ("It is 12 [1].", "It is 12 ."), ("[1, 2] Caddy [9]", "Caddy [9]"), ("ids [55, 258]", "ids [55, 258]"),
+    ("[1]", ""), ("It is 12 [1].", "It is 12 ."), ("[1, 2] Caddy [9]", "Caddy [9]"),
+    ("ids [55, 258]", "ids [55, 258]"),
 ])
 def test_a_citation_is_no_answer(reply, plain):
     assert ask(reply)[0].without_citations == plain
