@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 INSTRUCTIONS = {
     "en": "Answer the question from the numbered passages, briefly and in English. Use only what the passages say. "
-          "If they do not hold the answer, say that you do not know. After your answer, name the passage that it comes "
-          "from by its number in square brackets, as in: The sky is blue [1].",
+          "If they do not hold the answer, say that you do not know. After your answer, name the passage that it "
+          "comes from by its number in square brackets, as in: The sky is blue [1].",
     "vi": "Hãy trả lời câu hỏi từ các đoạn văn được đánh số, ngắn gọn và bằng tiếng Việt. Chỉ dùng những gì các "
-          "đoạn văn viết. Nếu trong đó không có câu trả lời, hãy nói rằng bạn không biết. Sau câu trả lời, ghi số của đoạn "
-          "văn đã dùng trong ngoặc vuông, ví dụ: Bầu trời màu xanh [1].",
+          "đoạn văn viết. Nếu trong đó không có câu trả lời, hãy nói rằng bạn không biết. Sau câu trả lời, ghi số "
+          "của đoạn văn đã dùng trong ngoặc vuông, ví dụ: Bầu trời màu xanh [1].",
 }
 REFUSALS = {"en": "I do not know: the answer is not in the documents.",
             "vi": "Tôi không biết: câu trả lời không có trong tài liệu."}
