@@ -172,7 +172,6 @@ def whole_power(base: Fraction, exponent: int) -> Fraction:
 def fractional_power(base: Fraction, exponent: Fraction) -> tuple[Fraction, bool]:
     """(value, whether it is exact): the root is a fraction, or else floating-point numbers come closest."""
     _check(base >= 0, "not_real")
-    _check(base > 0 or exponent > 0, "zero_division")
     degree = exponent.denominator
     root = Fraction(_root(base.numerator, degree), _root(base.denominator, degree))
     if whole_power(root, degree) == base:

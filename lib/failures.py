@@ -92,7 +92,7 @@ class Evidence:
     @property
     def right_results(self) -> list[Result]:
         """The results of calculations that are the gold value."""
-        return [result for result in self.computed if result.ok and is_gold(result.text, self.question["gold"])]
+        return [result for result in self.computed if is_gold(result.text, self.question["gold"])]
 
     @property
     def kept_claim(self) -> bool:

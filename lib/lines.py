@@ -17,6 +17,7 @@ from lib.tools import Result, ToolError, by_name, tool
 TOOLS = {"SEARCH": ("search", "query"), "CALC": ("calc", "expression")}  # word -> tool and its argument
 ACTION = re.compile(r"^[ \t]*(SEARCH|CALC|ANSWER):([^\n]*)", re.M)
 RESULT = re.compile(r"^[ \t]*RESULT:", re.M)
+CLAIMED = re.compile(r"([-+]?[0-9.,]*[0-9])[.,]?(?:\s*[^\W\d].*)?", re.S)  # a number, and words after it
 CLAIM = re.compile(r"(?<![=<>!:])=(?![=>])")  # an = sign that is no part of == <= >= != := =>
 INVENTED = "results come from the tools: what you wrote from RESULT: on was removed"
 NO_ACTION = ("No line of your reply starts with SEARCH:, CALC: or ANSWER: and has something after it. "
@@ -114,9 +115,10 @@ def split_claim(text: str) -> tuple[str, str | None]:
 def claim_holds(expression: str, claim: str) -> bool | None:
     """Whether a claim is the expression's value, or that rounded to the decimals it shows; None if one is no number.
 
-    Of `6 + 4 = 10` after an = sign the last part is the claim.
+    Of `6 + 4 = 10 jars` after an = sign, 10 is the claim.
     """
     last = CLAIM.split(claim)[-1].strip()
+    last = number[1] if (number := CLAIMED.fullmatch(last)) else last
     true, claimed = calculate(expression).value, calculate(last).value
     if true is None or claimed is None:
         return None

@@ -31,6 +31,7 @@ PASSAGES = {
 }
 PROXY = {"id": "proxy", "kind": "same words", "question": "Which reverse proxy does the website use?",
          "gold_passages": ["web/0"], "gold": {"text": ["Caddy"], "rejected": ["Nginx"]}}
+WHICH = PROXY | {"question": "Which reverse proxy is used?"}
 BOOK = {"id": "book", "kind": "name or number", "question": "How many tokens does the book have?",
         "gold_passages": ["book/0"], "gold": {"number": "51297", "unit": None, "tolerance": "0"}}
 FRAME = {"id": "frame", "kind": "arithmetic", "question": "How many tokens of frame have 12 messages?",
@@ -81,6 +82,7 @@ EXAMPLES = [  # class, question, verdict, replies
     ("evidence_not_used", BOOK, "no_answer", ["SEARCH: book/0", "ANSWER: many held out"]),
     ("evidence_not_used", BOOK, "abstained", ["SEARCH: book/0", "ANSWER: I do not know, 5,129 are held out."]),
     ("evidence_not_used", PROXY, "wrong", ["SEARCH: web/0", "ANSWER: The website uses Nginx."]),
+    ("evidence_not_used", WHICH, "wrong", ["SEARCH: web/0", "ANSWER: It is the one of the notes."]),
     ("wrong_tool", PRODUCT, "wrong", ["SEARCH: web/1", "ANSWER: 8080"]),
     ("wrong_tool", FRAME, "wrong", ["SEARCH: book/1", "ANSWER: 60"]),
     ("wrong_tool", ALONE, "wrong", ["SEARCH: web/1", "ANSWER: 60"]),
@@ -92,6 +94,7 @@ EXAMPLES = [  # class, question, verdict, replies
     ("claim_mismatch", PRODUCT, "wrong", ["CALC: 1500 * 32 * 128 = 512000", "ANSWER: 512000"]),
     ("claim_mismatch", PRODUCT, "ambiguous", ["CALC: 1500 * 32 * 128 = 512,000", "ANSWER: 512000 or 6144000"]),
     ("claim_mismatch", PRODUCT, "wrong", ["CALC: 1500*32*128 = 48000*128 = 512000", "ANSWER: It is 512,000."]),
+    ("claim_mismatch", PRODUCT, "wrong", ["CALC: 1500 * 32 * 128 = 512000 tokens\nRESULT: 512000", "ANSWER: 512000"]),
     ("result_not_used", PRODUCT, "wrong", ["CALC: 1500 * 32 * 128", "ANSWER: 614400"]),
     ("result_not_used", PRODUCT, "wrong", ["CALC: 1500 * 32 * 128 = 512000", "ANSWER: 614400"]),
     ("result_not_used", PRODUCT, "wrong", ["CALC: 1500 * 32 * 128 = 6144000", "ANSWER: 61440"]),

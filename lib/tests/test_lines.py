@@ -84,6 +84,7 @@ def test_what_is_no_action(text):
     ("ANSWER: SEARCH: a", [], "SEARCH: a"),
     ("ANSWER: a\nRESULT: b", [], "a"),
     ("SEARCH: ANSWER: a", [look("ANSWER: a")], None),
+    ("SEARCH: k1 = 1.5", [look("k1 = 1.5")], None),
 ])
 def test_the_first_line_that_starts_with_a_word_is_the_action(text, calls, answer):
     reply = lines(text)
@@ -105,6 +106,8 @@ def test_the_first_line_that_starts_with_a_word_is_the_action(text, calls, answe
 def test_text_from_a_result_line_on_is_cut(text, kept, codes, calls):
     reply = lines(text)
     assert (reply.text, reply.codes, reply.calls, reply.answer) == (kept, codes, calls, None)
+    starts = [finding.start for finding in reply.findings]
+    assert starts == sorted(starts) and all(finding.claim is None for finding in reply.findings)
 
 
 @pytest.mark.parametrize("text, code", [
@@ -162,7 +165,9 @@ def test_a_claim_is_what_stands_after_an_equals_sign(text, parts):
     ("75 / 19", "3.95", True), ("75 / 19", "3.94", False), ("75 / 19", "3.947", True), ("75 / 19", "4", False),
     ("9.48 / 0.79", "12.0", True), ("1 / 8", "0.13", True), ("1 / 8", "0.12", True), ("-1 / 8", "-0.13", True),
     ("6 * 2", "10 + 2 = 12", True), ("6 * 2", "12 = 13", False), ("1/3", "1/3", True), ("6 * 2", "twelve", None),
-    ("6 * 2", "", None), ("six", "6", None), ("6 * 2", "12 jars", None), ("0.1 + 0.2", "0.30000000000000004", False),
+    ("6 * 2", "", None), ("six", "6", None), ("6 * 2", "12 jars", True), ("6 * 2", "13 jars.", False),
+    ("6 * 2", "12.", True), ("6 * 2", "12, so much", True), ("1500 * 32 * 128", "512,000 tokens", False),
+    ("6 * 2", "about 12", None), ("6 * 2", "10 + 2 jars", None), ("0.1 + 0.2", "0.30000000000000004", False),
 ])
 def test_a_claim_is_compared_with_the_true_value(expression, claim, holds):
     assert claim_holds(expression, claim) is holds
