@@ -57,6 +57,10 @@ class Protocol:
         """The message that brings a result to the model."""
         return {"role": "tool", "content": result.text}
 
+    def reminder(self, reply: Reply) -> str:
+        """What the model is told of a reply that asks for nothing and answers nothing."""
+        return SENTENCES["fabricated_result"] if "fabricated_result" in reply.codes else EMPTY
+
     def settings(self) -> dict:
         """Everything that decides how an episode goes, for its record."""
         kept = ("system", "policy", "repeat_rule", "result_limit", "format_limit")
@@ -135,7 +139,7 @@ class _Loop:
         if generation.stop_reason == "cancelled":
             return "cancelled"
         cut = generation.stop_reason == "length"
-        if reply.answer and not cut:
+        if reply.answer and (reply.is_whole or not cut):
             self.episode.answer = reply.answer
             return "answered"
         try:
@@ -157,11 +161,15 @@ class _Loop:
                 turn.results.append(run_call(call, self.protocol.tools, self.approve, self.protocol.result_limit))
         turn.tool_seconds = perf_counter() - start
 
-    def _action(self, reply: Reply) -> tuple:
-        """What makes two turns the same: the calls as values with their results; without calls, the text."""
+    def _action(self, reply: Reply) -> tuple | None:
+        """What makes two turns the same: the calls as values with their results; without calls, the text.
+
+        None without calls where the protocol has a limit for such replies: they are no repeated actions.
+        """
         tried = [call for finding in reply.candidates for call in self._tried(finding, reply.text)]
         results = [result.text for result in self.episode.turns[-1].results]
-        return tuple(zip(tried, results, strict=True)) or (reply.text,)
+        without = (reply.text,) if self.protocol.format_limit is None else None
+        return tuple(zip(tried, results, strict=True)) or without
 
     def _tried(self, finding: Finding, text: str) -> list[str]:
         """What a candidate asked for, one text per result: its calls as values, or itself if it could not be read."""
@@ -188,7 +196,7 @@ class _Loop:
         if turn.stop_reason == "length":
             turn.notices.append(CUT.format(self.episode.limits["max_new_tokens"]))
         elif not turn.results:
-            turn.notices.append(SENTENCES["fabricated_result"] if "fabricated_result" in reply.codes else EMPTY)
+            turn.notices.append(self.protocol.reminder(reply))
         if self.protocol.repeat_rule and len(actions) > 1 and repeats(actions[-2], actions[-1]):
             turn.notices.append(REPEAT)
         self.conversation.messages += [self.protocol.message(result) for result in turn.results]

@@ -18,6 +18,7 @@ from tokenizers import Tokenizer
 
 ROLES = {"system": "system", "user": "user", "assistant": "model", "tool": "tool"}  # role -> who wrote it
 WRITERS = ("template", "system", "user", "tool", "model")
+DATA_WRITERS = ("system", "user", "tool")  # a message may name one of them as its `writer`, whatever its role
 NONCHARACTERS = [chr(code) for code in range(0xFDD0, 0xFDF0)]  # Unicode keeps these 32 out of all text
 NO_TEXT = re.compile("[\ud800-\udfff\ufdd0-\ufdef]")  # half characters, and the 32 that are used as marks below
 
@@ -60,6 +61,8 @@ def check_messages(messages: list[dict]) -> None:
     for number, message in enumerate(messages):
         if not isinstance(message, dict) or not isinstance(message.get("role"), str) or message["role"] not in ROLES:
             raise ValueError(f"message {number} needs a role, one of {', '.join(ROLES)}: {message!r}")
+        if message.get("writer", "user") not in DATA_WRITERS:
+            raise ValueError(f"message {number}: a writer is one of {', '.join(DATA_WRITERS)}: {message!r}")
         if any("\ud800" <= character <= "\udfff" for text in _strings(message) for character in text):
             raise ValueError(f"message {number} holds half a character (a lone surrogate), which no text may")
         if not isinstance(message.get("content"), str) and not message.get("tool_calls"):
@@ -100,7 +103,7 @@ def _strings(value) -> list[str]:
 
 
 def _mark_message(message: dict, marks: dict[str, str]) -> dict:
-    writer = ROLES[message["role"]]
+    writer = message.get("writer", ROLES[message["role"]])
     keys = [key for key in ("content", "tool_calls") if message.get(key)]
     marked = {key: _mark_strings(message[key], writer, marks) for key in keys}
     return {"content": "", **message, **marked}

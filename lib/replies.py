@@ -32,6 +32,7 @@ class Finding:
     codes: tuple[str, ...]  # none: a call without fault
     message: str            # why nothing runs, for the model to read
     calls: tuple[Call, ...] = ()
+    claim: str | None = None  # the result that the model wrote beside its call: kept, never used
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,11 @@ class Reply:
         """The words that answer the question; None where something was meant as a call, invented or empty."""
         invented = "fabricated_result" in self.codes
         return self.prose or None if self.is_answer and not invented else None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the answer ended before a cut at the token limit: of free text nobody knows."""
+        return False
 
 
 def is_candidate(finding: Finding) -> bool:

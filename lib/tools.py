@@ -23,7 +23,11 @@ RESULT_LIMIT = 8000  # characters of a result that the model gets to read
 
 
 class ToolError(Exception):
-    """A tool raises it to say that it failed; the model reads the text."""
+    """A tool raises it to say that it failed; the model reads the text, `codes` are for the record."""
+
+    def __init__(self, *words: object, codes: tuple[str, ...] = ()):
+        super().__init__(*words)
+        self.codes = codes
 
 
 class ToolFault(Exception):
@@ -136,7 +140,7 @@ class Result:
     cut: int = 0           # characters left out of the text
     seconds: float = 0.0
     ran: bool = True             # False: refused, the function was never called
-    codes: tuple[str, ...] = ()  # why it was refused
+    codes: tuple[str, ...] = ()  # why it was refused, or failed
 
 
 def run_call(call: Call, tools: Iterable[Tool], approve: Callable[[Call], bool] | None = None,
@@ -154,12 +158,12 @@ def run_call(call: Call, tools: Iterable[Tool], approve: Callable[[Call], bool] 
     if tool.needs_approval and not _approved(call, approve):
         return refusal(f"{call.name} needs a person's approval, which was not given; it was not run", (), call)
     start = perf_counter()
-    ok, text = _outcome(call.name, tool.function, checked.arguments)  # a copy: the tool may do with it as it likes
-    return Result(call, ok, *shorten(NO_TEXT.sub("\ufffd", text), limit), perf_counter() - start)
+    ok, text, codes = _outcome(call.name, tool.function, checked.arguments)  # a copy: the tool may change it
+    return Result(call, ok, *shorten(NO_TEXT.sub("\ufffd", text), limit), perf_counter() - start, codes=codes)
 
 
-def _outcome(name: str, function: Callable, arguments: dict) -> tuple[bool, str]:
-    """(ok, text) of running the function: what it returns, or in words how it failed."""
+def _outcome(name: str, function: Callable, arguments: dict) -> tuple[bool, str, tuple[str, ...]]:
+    """(ok, text, codes) of running the function: what it returns, or in words how it failed."""
     try:
         inspect.signature(function).bind(**arguments)
     except (TypeError, ValueError) as error:
@@ -167,10 +171,10 @@ def _outcome(name: str, function: Callable, arguments: dict) -> tuple[bool, str]
     try:
         value = function(**arguments)
     except ToolError as error:
-        return False, f"Error: {_in_words(error).removeprefix('ToolError: ')}"
+        return False, f"Error: {_in_words(error).removeprefix('ToolError: ')}", error.codes
     except (Exception, SystemExit) as error:
-        return False, f"Error: {name} failed: {_in_words(error)}"
-    return _written(name, value)
+        return False, f"Error: {name} failed: {_in_words(error)}", ()
+    return *_written(name, value), ()
 
 
 def _in_words(error: BaseException) -> str:

@@ -15,13 +15,16 @@ from typing import NamedTuple
 
 from lib.chat import WRITERS, Span
 from lib.episode import Episode, Turn
+from lib.lines import claim_holds
 from lib.replies import Call, Finding
 from lib.tools import Result
 
 # Okabe and Ito's palette: told apart with every kind of colour vision; each use also says its meaning in words.
 COLOURS = {"template": "#999999", "system": "#0072B2", "user": "#E69F00", "tool": "#009E73", "model": "#CC79A7"}
-TONES = {"ok": "#009E73", "answered": "#009E73", "no call": "#999999",  # of badges; all others are a warning
-         "refused": "#D55E00", "failed": "#D55E00", "tool_fault": "#D55E00"}
+CLAIMS = {True: "as computed", False: "not as computed", None: "no number"}
+TONES = {"ok": "#009E73", "answered": "#009E73", "as computed": "#009E73",  # of badges; all others are a warning
+         "no call": "#999999", "no number": "#999999", "refused": "#D55E00", "failed": "#D55E00",
+         "tool_fault": "#D55E00"}
 VISIBLE = str.maketrans({"\n": "⏎", "\t": "⇥", "\r": "␍"})
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, bidi and zero-width marks, half characters, separators
 KEPT = set("\n\t\r\u200c\u200d")  # the two joiners, which Persian and emoji need
@@ -54,10 +57,12 @@ def header(episode: Episode) -> list[Line]:
 
 def outcome(turn: Turn) -> list[Line]:
     """What was made of a reply: verdicts, results, notices, near ties."""
-    lines = [verdict(finding, turn.results) for finding in turn.findings] or [Line("verdict", ("no call",), "")]
+    lines = [line for finding in turn.findings for line in (verdict(finding, turn.results), *claimed(finding))]
+    lines = lines or [Line("verdict", ("no call",), "")]
     for result in turn.results:
         state = "ok" if result.ok else "failed" if result.ran else "refused"
-        badges = (state, f"{result.cut:,} characters cut") if result.cut else (state,)
+        codes = result.codes if result.ran else ()  # of a refusal the verdict has said them
+        badges = (state, *codes, *[f"{result.cut:,} characters cut"] * bool(result.cut))
         lines.append(Line(f"result of {result.call.name}" if result.call else "result", badges, result.text))
     return lines + [Line("notice", (), notice) for notice in turn.notices] + near_ties(turn)
 
@@ -67,6 +72,13 @@ def verdict(finding: Finding, results: list[Result]) -> Line:
     said = any(result.text == f"Error: {finding.message}." for result in results)
     words = [", ".join(map(as_code, finding.calls)), "" if said else finding.message]
     return Line("verdict", finding.codes or ("ok",), ": ".join(filter(None, words)))
+
+
+def claimed(finding: Finding) -> list[Line]:
+    """What the model wrote as the result beside its calculation, and whether it is; no line without a claim."""
+    expressions = [call.arguments["expression"] for call in finding.calls if finding.claim is not None]
+    return [Line("claim", (CLAIMS[claim_holds(expression, finding.claim)],), finding.claim)
+            for expression in expressions]
 
 
 def as_code(call: Call) -> str:
@@ -128,7 +140,7 @@ def pieces(turn: Turn, limit: int) -> list[tuple[str, str]]:
 
 def reply_text(turn: Turn) -> str:
     """The reply with the token that ended it, if that was kept."""
-    ended = turn.stop_reason == "eos" and "fabricated_result" not in turn.codes and turn.reply_tokens
+    ended = turn.stop_reason == "eos" and turn.reply_tokens == turn.generated_tokens
     return turn.text + (turn.spans[-1].text if ended else "")
 
 

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable
+from fractions import Fraction
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +18,10 @@ import pytest
 
 from lib import models
 from lib.agent import REPEAT, Protocol, as_value, run_agent
+from lib.calculator import calculate
+from lib.expression import HINTS
 from lib.grading import VERDICTS, grade, mcnemar, wilson
+from lib.lines import TOOLS, LineProtocol, split_claim
 from lib.rag import REFUSALS, Source, answer, citations, fit, rag_messages
 from lib.replies import Call
 from lib.retrieval import (
@@ -141,10 +145,12 @@ def parameters(types: dict[str, str]) -> dict:
 def tools(run: Callable[[Call], object]) -> list[Tool]:
     """The tools of every case; what they do is `run`."""
 
-    def function(name: str) -> Callable:
-        return lambda **arguments: run(Call(name, arguments))
+    return [Tool(name, name, parameters(types), does(run, name)) for name, types in TYPES.items()]
 
-    return [Tool(name, name, parameters(types), function(name)) for name, types in TYPES.items()]
+
+def does(run: Callable[[Call], object], name: str) -> Callable:
+    """The function of the tool `name`: it gives its call to `run`."""
+    return lambda **arguments: run(Call(name, arguments))
 
 
 def same_calls(found: list[Call]) -> Callable:
@@ -208,7 +214,8 @@ def play(case: dict, tokenizer=None, change: Callable = lambda value: value):
 
 def protocol(case: dict, run: Callable[[Call], object]) -> Protocol:
     if case["protocol"] == "lines":
-        pytest.skip("the line protocol has no room yet")
+        return LineProtocol(tuple(Tool(name, name, parameters({argument: "string"}), does(run, name))
+                                  for name, argument in TOOLS.values()))
     assert case["protocol"] == "tools", f"{case['id']}: unknown protocol {case['protocol']!r}"
     return Protocol(tuple(tools(run)))
 
@@ -273,6 +280,27 @@ def run_agent_loop(case: dict) -> None:
     })
 
 
+# --- calculator -------------------------------------------------------------
+
+
+def run_calculator(case: dict) -> None:
+    """The protocol splits off the claim, then the calculator has the rest."""
+    only(case, "expression", "claim")
+    expression, claim = split_claim(case["expression"])
+    assert "claim" not in case or claim == str(case["claim"]), f"{case['id']}: the claim is {claim!r}"
+    found = calculate(expression)
+
+    def value(expected):
+        assert found.value == Fraction(expected), f"{found} where {expected} is expected"
+
+    def refused(expected):
+        assert expected in HINTS, f"{case['id']}: unknown code {expected!r}"
+        assert (found.value, found.refused) == (None, expected), f"{found} where {expected} is expected"
+
+    case = flat(case)
+    compare(case, {"value": value, "shown": equals(found.shown), "refused": refused})
+
+
 # --- bm25, chunks, retrieval_metrics, rag -----------------------------------
 
 
@@ -322,9 +350,14 @@ def compare_or_raise(case: dict, checks: Callable[[], dict[str, Callable]], *fie
     except (TypeError, ValueError, ArithmeticError, LookupError, AttributeError) as fault:
         error = fault
         found = dict.fromkeys(fields, fail(f"{fault!r} was raised")) | {"raises": raised}
-    if "any_of" in (case.get("expected") or ()):
-        case = {name: value for name, value in case.items() if name != "expected"} | case["expected"]
-    compare(case, found)
+    compare(flat(case), found)
+
+
+def flat(case: dict) -> dict:
+    """The case with an `any_of` that stands inside `expected` in its place."""
+    if "any_of" not in (case.get("expected") or ()):
+        return case
+    return {name: value for name, value in case.items() if name != "expected"} | case["expected"]
 
 
 def run_bm25(case: dict) -> None:
@@ -578,8 +611,9 @@ def run_statistics(case: dict) -> None:
 # --- all of them ------------------------------------------------------------
 
 RUNNERS = {
-    "tool_calls": run_tool_calls, "agent_loop": run_agent_loop, "bm25": run_bm25, "chunks": run_chunks,
-    "retrieval_metrics": run_retrieval_metrics, "rag": run_rag, "statistics": run_statistics, "grader": run_grader,
+    "tool_calls": run_tool_calls, "agent_loop": run_agent_loop, "calculator": run_calculator, "bm25": run_bm25,
+    "chunks": run_chunks, "retrieval_metrics": run_retrieval_metrics, "rag": run_rag, "statistics": run_statistics,
+    "grader": run_grader,
 }
 
 
@@ -638,6 +672,8 @@ CUT = BM | {"input": {"text": "aa bb", "size": 2, "overlap": 0}, "expected": {"c
 RANKED = BM | {"input": {"gold": {"q": ["a"]}, "run": {"q": ["b", "a"]}, "k": 2}, "expected": {"mrr": 0.5}}
 FUSED = BM | {"kind": "rrf", "input": {"dense": ["a"], "sparse": ["a", "b"], "k": 60},
               "expected": {"ranking": [["a", 0.03279], ["b", 0.01613]]}}
+SUM = {"id": "x", "source": "here", "note": "why", "expression": "1 + 2 = 4", "claim": "4",
+       "expected": {"value": "3", "shown": "3"}}
 WILSON = {"id": "x", "source": "here", "note": "why", "kind": "wilson", "successes": 0, "n": 10,
           "expected": [0.0, 0.2775]}
 LOOP = {"id": "x", "source": "here", "note": "why", "protocol": "tools", "replies": ["Hi."], "tool_results": [],
@@ -732,6 +768,17 @@ def expecting(case: dict, **facts) -> dict:
     ("statistics", WILSON | {"expected": {"raises": "ValueError"}}),
     ("statistics", WILSON | {"kind": "wald"}),
     ("statistics", WILSON | {"only_a": 1}),
+    ("calculator", expecting(SUM, value="4")),
+    ("calculator", expecting(SUM, shown="3.0")),
+    ("calculator", expecting(SUM, refused="syntax")),
+    ("calculator", SUM | {"claim": "3"}),
+    ("calculator", SUM | {"claims": "4"}),
+    ("calculator", SUM | {"expected": {"refused": "word"}}),
+    ("calculator", SUM | {"expression": "one", "expected": {"refused": "wrod"}}),
+    ("calculator", SUM | {"expression": "one", "claim": None, "expected": {"refused": "word"}}),
+    ("calculator", SUM | {"expected": {"any_of": [{"value": "4"}, {"refused": "word"}]}}),
+    ("agent_loop", LOOP | {"protocol": "lines", "replies": ["ANSWER: Ho."]}),
+    ("agent_loop", LOOP | {"protocol": "lines", "replies": ["CALC: 1", "ANSWER: Hi."]}),
     ("agent_loop", LOOP | {"protocol": "words"}),
     ("agent_loop", LOOP | {"replies": [{"text": "Hi.", "cut": True}]}),
     ("agent_loop", LOOP | {"replies": ['<tool_call>{"name": "now"}</tool_call>', "Hi."]}),
@@ -776,6 +823,7 @@ def test_the_runner_knows_what_the_readme_describes():
                  for name, section in sections.items()}
     assert described["tool_calls"] - {"code"} == CODES and described["grader"] - {"verdict"} == {*VERDICTS}
     assert described["agent_loop"] - {"status"} == STATUSES
+    assert described["calculator"] - {"code"} == HINTS.keys()
     rows = re.findall(r"^  - (.*)", text.partition("- rag, by `kind`:\n")[2], re.M)
     assert {kind for row in rows for kind in re.findall(r"(?:^|; )(\w+):", row)} == RAG_KINDS
     stated = json.loads(re.search(r"```json\n(.*?)```", sections["tool_calls"], re.S)[1])
