@@ -17,7 +17,7 @@ from typing import Any
 from lib import models
 from lib.machinery import Stop
 
-NAMES = ("loop",)
+NAMES = ("loop", "rag")
 Tell = Callable[[str], None]  # takes a few words on how far a row is
 
 
