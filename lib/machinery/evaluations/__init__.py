@@ -1,6 +1,6 @@
 """The evaluations: long runs whose rows are committed with their date and hashes.
 
-Each is a module in this folder that holds an `EVALUATION`, and its name stands in NAMES. The frame does all the rest:
+Each is a module in this folder that holds an `EVALUATION`. The frame does all the rest:
 origin      what decides a row: code, model, settings, versions; its hash tells whether a row is still the one wanted
 store       the rows on disk: the committed file, the one that grows while the work goes on, the seconds
 check       how a row computed again differs from the committed one
@@ -12,12 +12,12 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from lib import models
 from lib.machinery import Stop
 
-NAMES = ("loop", "rag")
 Tell = Callable[[str], None]  # takes a few words on how far a row is
 
 
@@ -35,10 +35,16 @@ class Evaluation:
     load: Callable[[str], Any] = models.load
 
 
+def names() -> list[str]:
+    """The evaluations there are."""
+    return [path.stem for path in sorted(Path(__file__).parent.glob("*.py"))
+            if "\nEVALUATION = " in path.read_text(encoding="utf-8")]
+
+
 def find(name: str) -> Evaluation:
     """The evaluation `name`, imported only now; Stop with all names for an unknown one."""
-    if name not in NAMES:
-        raise Stop(f"There is no evaluation {name!r}; there are: {', '.join(NAMES)}.")
+    if name not in names():
+        raise Stop(f"There is no evaluation {name!r}; there are: {', '.join(names())}.")
     return importlib.import_module(f"{__name__}.{name}").EVALUATION
 
 
