@@ -222,8 +222,8 @@ FIGURES: list[Entry] = [
      lambda: (SUPPOSED.pace, short(spoken(QWEN)), short(spoken(SMOL)))),
     ("nó có {} hàng, {} cột", lambda: tuple(down())),
     ("Đưa {} token qua một lượt", lambda: CHUNK),
-    ("bốn nhân chạy {} GHz, có AVX2 với hai bộ nhân-cộng (FMA), làm được {} phép trên số float32 ở mỗi nhân mỗi nhịp, "
-     "tức tối đa {} tỉ phép mỗi giây cho cả máy",
+    ("bốn nhân chạy {} GHz, có AVX2 với hai bộ nhân-cộng (FMA), làm được {} phép trên số float32 ở mỗi nhân mỗi "
+     "nhịp, tức tối đa {} tỉ phép mỗi giây cho cả máy",
      lambda: (int(SUPPOSED.clock / 1e9), per_cycle(), round(operations() / 1e9))),
     ("Prompt {} token tốn của qwen2.5-coder-0.5b khoảng {} tỉ phép, nên token đầu tiên đến sớm nhất sau {} giây",
      lambda: (SUPPOSED.prompt, round(asked(SUPPOSED.prompt) / 1e9),

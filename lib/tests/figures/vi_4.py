@@ -262,8 +262,8 @@ FIGURES: list[Entry] = [
     ("Với p bằng {}, qwen2.5-coder-0.5b giữ {} token sau *Tết Nguyên Đán là* và chừng {} token",
      lambda: (plain(SUPPOSED.p), kept(TET, TopPLogitsWarper(SUPPOSED.p)),
               about(kept(CAT, TopPLogitsWarper(SUPPOSED.p)), 100))),
-    ("Với tỉ lệ {}, ngưỡng của qwen2.5-coder-0.5b sau *Tết Nguyên Đán là* nằm ở {} và {} token qua được; sau *Con mèo "
-     "nhà tôi tên là* ngưỡng tụt xuống {} và {} token qua được",
+    ("Với tỉ lệ {}, ngưỡng của qwen2.5-coder-0.5b sau *Tết Nguyên Đán là* nằm ở {} và {} token qua được; sau *Con "
+     "mèo nhà tôi tên là* ngưỡng tụt xuống {} và {} token qua được",
      lambda: (plain(SUPPOSED.share), short(SUPPOSED.share * chances(TET)[0], 3),
               kept(TET, MinPLogitsWarper(SUPPOSED.share)), short(SUPPOSED.share * chances(CAT)[0], 4),
               kept(CAT, MinPLogitsWarper(SUPPOSED.share)))),

@@ -382,7 +382,7 @@ FIGURES: list[Entry] = [
     ("chương ba, hơn {} nghìn ký tự", lambda: len(trial()) // 1000),
     ("Bảng chữ có {} ô", lambda: len(alphabet())),
     ("xác suất gặp *h* là {}", lambda: percent(share_after("t", "h"), 1)),
-    ("tỷ lệ chỉ được {}", lambda: percent(share_after("q", "u"), 1)),
+    ("tỉ lệ chỉ được {}", lambda: percent(share_after("q", "u"), 1)),
     ("lần nào cũng bị phạt {}", lambda: dec(math.log(len(alphabet())))),
     ("gặp *h* sau *t* chỉ còn bị phạt {}", lambda: dec(-math.log(share_after("t", "h")))),
     ("chọn đều giữa {} ký tự", lambda: dec(perplexity(trial(), 0), 1)),
@@ -407,13 +407,13 @@ FIGURES: list[Entry] = [
         "Sau mười bước, điểm phạt trên sách giáo khoa còn {}, sau một trăm bước {}, sau một nghìn bước {}",
         lambda: tuple(dec(pair_loss(trained(RATES[1], steps), lesson())) for steps in (10, 100, STEPS)),
     ),
-    ("mức thấp nhất mà một bảng như vậy đạt nổi là {}", lambda: dec(counting_loss())),
+    ("mức thấp nhất mà một bảng như vậy đạt được là {}", lambda: dec(counting_loss())),
     (
-        "tốc độ {} sau một nghìn bước mới xuống tới {}",
+        "tốc độ {} sau một nghìn bước mới đưa điểm phạt xuống {}",
         lambda: (dec(RATES[0], 1), dec(pair_loss(trained(RATES[0], STEPS), lesson()))),
     ),
     (
-        "Tốc độ {} mở màn rất hăng, bước đầu đã về {} trong khi tốc độ vừa phải còn ở {}",
+        "Tốc độ {} mở đầu rất nhanh, bước đầu đã về {} trong khi tốc độ vừa phải còn ở {}",
         lambda: (
             RATES[2],
             dec(pair_loss(trained(RATES[2], 1), lesson())),
@@ -421,21 +421,21 @@ FIGURES: list[Entry] = [
         ),
     ),
     ("đến bước thứ mười nó vẫn kẹt ở {}", lambda: dec(pair_loss(trained(RATES[2], 10), lesson()))),
-    ("học một token tốn chừng {} tỷ phép tính", lambda: dec(6 * parameters() / 1e9)),
+    ("học một token tốn chừng {} tỉ phép tính", lambda: dec(6 * parameters() / 1e9)),
     (
-        "{} tỷ token; giả sử một máy làm được {} tỷ phép tính mỗi giây thì phải chờ {} năm",
+        "{} tỉ token; giả sử một máy làm được {} tỉ phép tính mỗi giây thì phải chờ {} năm",
         lambda: (
             dec(PER_PARAMETER * parameters() / 1e9, 1),
             int(ARITHMETIC / 1e9),
             dec(training_years(), 1),
         ),
     ),
-    ("perplexity trên sách là {}", lambda: dec(perplexity(lesson(), BEST))),
+    ("perplexity trên sách (hai chương đã học) là {}", lambda: dec(perplexity(lesson(), BEST))),
     (
         "sách xuống tận {}, gần như thuộc lòng, còn đề thi lại tăng lên {}",
         lambda: (dec(perplexity(lesson(), LONGEST)), dec(perplexity(trial(), LONGEST))),
     ),
-    ("xuống tới {} ký tự rồi quay đầu", best_order),
+    ("chỉ giảm tới {} ký tự rồi tăng trở lại", best_order),
     ("có hơn {} nghìn chuỗi chín ký tự khác nhau", lambda: len(counted(lesson(), LONGEST)[0]) // 1000),
     ("perplexity của mô hình tí hon giảm ngay {}", lambda: percent(leaked())),
     (
@@ -469,7 +469,7 @@ FIGURES: list[Entry] = [
     ("dài {} token, trong đó chỉ {} token được chấm", counted_tokens),
     ("bị phạt trung bình {} mỗi token", lambda: dec(framed(QWEN), 3)),
     ("cùng đáp án ấy bị phạt {}", lambda: dec(naked(QWEN))),
-    ("hai ma trận gầy hạng tám có {} số, bằng {} bản đầy đủ", lambda: (thin(), percent(thin() / square(), 1))),
+    ("hai ma trận hẹp hạng tám có {} số, bằng {} bản đầy đủ", lambda: (thin(), percent(thin() / square(), 1))),
     (
         "của mọi tầng thì phải học {} số, bằng {} mô hình",
         lambda: (adapter(), percent(adapter() / parameters(), 2)),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from http import HTTPStatus
 from pathlib import Path
 
@@ -61,7 +60,7 @@ FIGURES: list[Entry] = [
     ("Hàng này chứa được ít nhất {} mẩu chữ, vừa bằng số token tối đa", pieces),
     ("Hàng chờ của endpoint có {} chỗ", lambda: serve.WAITING),
     ("người thứ {} nhận mã {} (Service Unavailable)", lambda: (places(), code(HTTPStatus.SERVICE_UNAVAILABLE))),
-    ("Mã {} của endpoint luôn kèm tiêu đề Retry-After với giá trị {}",
+    ("Mã {} của endpoint luôn kèm header Retry-After với giá trị {}",
      lambda: (code(HTTPStatus.SERVICE_UNAVAILABLE), serve.RETRY_AFTER)),
     ("cỡ {} × {} = {} giây, tức {} phút",
      lambda: (serve.WAITING, serve.MAX_SECONDS, longest_wait(), minutes(longest_wait()))),
@@ -73,7 +72,7 @@ FIGURES: list[Entry] = [
     ("rồi mới trả mã {}", lambda: code(HTTPStatus.OK)),
     ("cứ {} giây không có sự kiện nào", lambda: serve.PING),
     ("dài tối đa {} token", lambda: CHUNK),
-    ("mỗi lần ghi xuống mạng {} giây", lambda: serve.SEND_SECONDS),
+    ("dành cho mỗi lần ghi xuống mạng {} giây", lambda: serve.SEND_SECONDS),
     ("bị chặn ở hai đầu: {} token và {} giây", lambda: (serve.MAX_TOKENS, serve.MAX_SECONDS)),
     ("trung bình ít nhất {} token mỗi giây",
      lambda: vietnamese(f"{serve.MAX_TOKENS / serve.MAX_SECONDS:.1f}")),
