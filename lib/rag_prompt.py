@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from lib.generation import Generation
 
 INSTRUCTIONS = {
-    "en": "Answer the question from the numbered passages, briefly and in English. Use only what the passages say. "
-          "If they do not hold the answer, say that you do not know. After your answer, name the passage that it "
-          "comes from by its number in square brackets, as in: The sky is blue [1].",
-    "vi": "Hãy trả lời câu hỏi từ các đoạn văn được đánh số, ngắn gọn và bằng tiếng Việt. Chỉ dùng những gì các "
-          "đoạn văn viết. Nếu trong đó không có câu trả lời, hãy nói rằng bạn không biết. Sau câu trả lời, ghi số "
-          "của đoạn văn đã dùng trong ngoặc vuông, ví dụ: Bầu trời màu xanh [1].",
+    "en": "Read the numbered passages and answer the question in English, in a sentence or two. Use only what the "
+          "passages say. If they do not hold the answer, say that you do not know.",
+    "vi": "Hãy đọc các đoạn văn được đánh số rồi trả lời câu hỏi bằng tiếng Việt, trong một hai câu. Chỉ dùng những "
+          "gì các đoạn văn viết. Nếu ở đó không có lời đáp, hãy nói rằng bạn không biết.",
+}
+CITING = {  # to be added where the answer shall name its passages; small models answer worse then, which is measured
+    "en": " After each statement write the number of its passage in square brackets, such as [1].",
+    "vi": " Sau mỗi ý, ghi số của đoạn văn trong ngoặc vuông, ví dụ [1].",
 }
 QUESTION = {"en": "Question: ", "vi": "Câu hỏi: "}
 
@@ -51,17 +53,19 @@ def source(passage: Passage) -> Source:
 
 # --- the prompt -------------------------------------------------------------
 
-def rag_messages(question: str, sources: Iterable[Source], language: str = "en") -> list[dict]:
+def rag_messages(question: str, sources: Iterable[Source], language: str = "en", citing: bool = False) -> list[dict]:
     """The messages for a question: instructions; then the sources, numbered from 1 in their order, and the question.
 
-    ValueError for an empty question or a language other than en and vi.
+    `citing` also asks for the numbers of the passages. ValueError for an empty question or a language other than en
+    and vi.
     """
     if language not in INSTRUCTIONS:
         raise ValueError(f"the language is one of {', '.join(INSTRUCTIONS)}, not {language!r}")
     if not question.strip():
         raise ValueError("the question is empty")
     numbered = [f"[{number}] {each.title}\n{each.text}" for number, each in enumerate(sources, start=1)]
-    return [{"role": "system", "content": INSTRUCTIONS[language]},
+    instructions = INSTRUCTIONS[language] + CITING[language] * citing
+    return [{"role": "system", "content": instructions},
             {"role": "user", "content": "\n\n".join([*numbered, QUESTION[language] + question])}]
 
 

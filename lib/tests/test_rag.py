@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import threading
@@ -220,5 +219,8 @@ def test_torch_is_not_imported():
     assert subprocess.run([sys.executable, "-c", code], cwd=Path(__file__).parents[2]).returncode == 0
 
 
-def test_the_instructions_ask_for_what_is_checked():
-    assert all(re.search(r"\[1\]", text) for text in INSTRUCTIONS.values()) and INSTRUCTIONS.keys() == REFUSALS.keys()
+@pytest.mark.parametrize("language", REFUSALS)
+def test_citations_are_asked_for_on_demand_only(language):
+    plain, citing = (rag_messages("Ai?", [A], language, citing=citing)[0]["content"] for citing in (False, True))
+    assert plain == INSTRUCTIONS[language] and "[1]" not in plain
+    assert citing.startswith(plain) and "[1]" in citing
