@@ -17,7 +17,8 @@ import pytest
 
 from lib import models
 from lib.agent import REPEAT, Protocol, as_value, run_agent
-from lib.grading import mcnemar, wilson
+from lib.grading import VERDICTS, grade, mcnemar, wilson
+from lib.rag import REFUSALS, Source, answer, citations, fit, rag_messages
 from lib.replies import Call
 from lib.retrieval import (
     BM25,
@@ -32,6 +33,7 @@ from lib.retrieval import (
     words,
 )
 from lib.tests.scripted import ScriptedModel
+from lib.timing import median_without_warm_up, time_to_first_text
 from lib.tools import Tool, ToolError, parse_reply, run_call
 
 OWN = Path(__file__).parents[2] / "data" / "cases"
@@ -80,7 +82,7 @@ def in_full(case: dict) -> dict:
     if isinstance(case.get("expected"), dict):
         case["expected"] = in_full(case["expected"])
     if isinstance(case.get("any_of"), list):
-        case["any_of"] = [in_full(option) for option in case["any_of"]]
+        case["any_of"] = [in_full(option) if isinstance(option, dict) else option for option in case["any_of"]]
     return case
 
 
@@ -392,8 +394,124 @@ RAG_KINDS = {"no_hits", "refusal", "prompt", "control_tokens", "prefix", "budget
 def run_rag(case: dict) -> None:
     only(case, "kind", "input")
     assert case["kind"] in RAG_KINDS, f"{case['id']}: unknown kind {case['kind']!r}"
-    if case["kind"] != "rrf":
-        pytest.skip(f"the kind {case['kind']} has no room yet")
+    globals()[f"run_{case['kind']}"](case)
+
+
+def sources_of(items: list) -> list[Source]:
+    """A source for each text of a case, or for each id, whose text says which it is."""
+    return [Source(str(item), str(item), f"What {item} says.") for item in items]
+
+
+def asked(case: dict, *texts: str, language: str = "en") -> ScriptedModel:
+    """A model that was asked the question of a case about passages of these texts; its prompt is in `prompts`."""
+    model = ScriptedModel(["It is so [1]."])
+    found = [Source(str(number), "a title", text) for number, text in enumerate(texts)]
+    answer(model, case["input"].get("question", "which?"), lambda question, k: found, max(1, len(texts)), language)
+    return model
+
+
+def run_no_hits(case: dict) -> None:
+    values, model = given(case, "question", "hits"), ScriptedModel(["It is so."])
+    found = answer(model, values["question"], lambda question, k: sources_of(values["hits"]))
+    compare(case, {"model_called": equals(bool(model.prompts)),
+                   "answer_is_refusal": equals(found.refused and found.text == REFUSALS["en"])})
+
+
+def run_refusal(case: dict) -> None:
+    """Without a model: the fixed sentences; and they have to be recognised as refusals."""
+    values = given(case, "question", "context")
+    found = [answer(ScriptedModel([]), values["question"], lambda question, k: [], language=language)
+             for language in REFUSALS]
+
+    def matches(expected):
+        assert all(re.search(expected, each.text) and each.refused for each in found), found
+
+    compare(case, {"answer_matches": matches})
+
+
+def run_prompt(case: dict) -> None:
+    model = asked(case, given(case, "context", "question")["context"])
+    text = model.decode(model.prompts[-1])
+
+    def contains(expected):
+        assert expected in text and text.count(case["input"]["context"]) == 1, text
+
+    compare(case, {"prompt_contains": contains})
+
+
+def run_control_tokens(case: dict) -> None:
+    context = given(case, "context", "question")["context"]
+
+    def count(text: str) -> int:
+        model = asked(case, text)
+        return model.prompts[-1].count(model.tokenizer.convert_tokens_to_ids("<|im_start|>"))
+
+    def check(expected):
+        assert expected == "same as with a harmless context", f"{case['id']}: unknown n_im_start_ids {expected!r}"
+        assert count(context) == count(harmless(context)) == count("x") > 0
+
+    compare(case, {"n_im_start_ids": check})
+
+
+def run_prefix(case: dict) -> None:
+    values = given(case, "contexts", "question")
+    texts = [context if isinstance(context, list) else [context] for context in values["contexts"]]
+    prompts = [asked(case, *each).prompts[-1] for each in texts]
+    model = ScriptedModel([])
+    fixed = model.encode(rag_messages("?", []))[:-len(model.encode([{"role": "user", "content": "Question: ?"}]))]
+    has_them = len(fixed) > 100 and all(prompt[:len(fixed)] == fixed for prompt in prompts)
+    compare(case, {"instructions_in_common_prefix": equals(has_them)})
+
+
+class CountingModel:
+    """A model for which a prompt has as many tokens as a case gives to its question and to each passage in it."""
+
+    def __init__(self, question_tokens: int, chunk_tokens: list[int], limit: int):
+        self.context, self.tokens = limit, {f"(chunk {place})": count for place, count in enumerate(chunk_tokens)}
+        self.tokens["(the question)"] = question_tokens
+
+    def encode(self, messages: list[dict]) -> list[int]:
+        text = messages[-1]["content"]
+        return [0] * sum(count for part, count in self.tokens.items() if part in text)
+
+
+def run_budget(case: dict) -> None:
+    values = given(case, "context_limit_tokens", "chunk_tokens", "question_tokens")
+    model = CountingModel(values["question_tokens"], values["chunk_tokens"], values["context_limit_tokens"])
+    chunks = [Source(str(place), "", f"(chunk {place})") for place in range(len(values["chunk_tokens"]))]
+
+    def checks() -> dict[str, Callable]:
+        used, dropped = fit(model, "(the question)", chunks, max_new_tokens=0)
+        assert [*used, *dropped] == chunks
+        whole = rag_messages("(the question)", used)[-1]["content"].endswith("(the question)")
+        return {"chunks_used": equals(len(used)), "question_whole": equals(whole)}
+
+    compare_or_raise(case, checks, "chunks_used", "question_whole")
+
+
+def run_dedupe(case: dict) -> None:
+    values = given(case, "hits", "k")
+    found = answer(ScriptedModel(["It is so."]), "?", lambda question, k: sources_of(values["hits"]), values["k"])
+    compare(case, {"used": equals([each.id for each in found.sources])})
+
+
+def run_citation(case: dict) -> None:
+    values = given(case, "sources", "answer")
+    valid, invalid = citations(values["answer"], len(values["sources"]))
+    cited = [values["sources"][number - 1] for number in valid]
+    compare(case, {"cited": equals(cited), "valid": equals(not invalid)})
+
+
+def run_ttft_stream(case: dict) -> None:
+    compare(case, {"ttft_s": near(time_to_first_text(given(case, "stream")["stream"]))})
+
+
+def run_ttft_runs(case: dict) -> None:
+    (runs,) = case["input"].values()  # whatever it is called
+    compare_or_raise(case, lambda: {"ttft_s": near(median_without_warm_up(runs))}, "ttft_s")
+
+
+def run_rrf(case: dict) -> None:
     values = given(case, "dense", "sparse", "k", "weights", "gold")
     legs = [[hashable(item) for item in values[name]] for name in ("dense", "sparse")]
 
@@ -426,6 +544,19 @@ def hashable(item):
     return tuple(item) if isinstance(item, list) else item
 
 
+# --- grader -----------------------------------------------------------------
+
+
+def run_grader(case: dict) -> None:
+    only(case, "reply", "gold", "language")
+    options = case.get("any_of") or [case["expected"]]
+    assert {*options} <= {*VERDICTS}, f"{case['id']}: unknown verdicts {options}"
+    first, second = (grade(case["reply"], case["gold"], case.get("language", "en")) for _ in range(2))
+    assert (first, first.why, first.found) == (second, second.why, second.found) and first.why
+    where = f"{case['id']} ({case['note']}): {first}, because {first.why}: {first.found}"
+    assert first in options, where
+
+
 # --- statistics -------------------------------------------------------------
 
 
@@ -448,7 +579,7 @@ def run_statistics(case: dict) -> None:
 
 RUNNERS = {
     "tool_calls": run_tool_calls, "agent_loop": run_agent_loop, "bm25": run_bm25, "chunks": run_chunks,
-    "retrieval_metrics": run_retrieval_metrics, "rag": run_rag, "statistics": run_statistics,
+    "retrieval_metrics": run_retrieval_metrics, "rag": run_rag, "statistics": run_statistics, "grader": run_grader,
 }
 
 
@@ -504,6 +635,14 @@ WILSON = {"id": "x", "source": "here", "note": "why", "kind": "wilson", "success
           "expected": [0.0, 0.2775]}
 LOOP = {"id": "x", "source": "here", "note": "why", "protocol": "tools", "replies": ["Hi."], "tool_results": [],
         "max_turns": 2, "expected": {"status": "answered", "answer": "Hi.", "turns": 1}}
+
+
+GRADED = {"id": "x", "source": "here", "note": "why", "reply": "12", "expected": "correct",
+          "gold": {"number": "12", "unit": None, "tolerance": "0"}}
+
+
+def rag(kind: str, values: dict, **expected) -> dict:
+    return {"id": "x", "source": "here", "note": "why", "kind": kind, "input": values, "expected": expected}
 
 
 def expecting(case: dict, **facts) -> dict:
@@ -562,6 +701,25 @@ def expecting(case: dict, **facts) -> dict:
     ("rag", expecting(FUSED, ranking=[["a", 0.03279]])),
     ("rag", expecting(FUSED, hit1=[1.0, 1.0, 1.0])),
     ("rag", FUSED | {"kind": "fuse"}),
+    ("grader", GRADED | {"expected": "wrong"}),
+    ("grader", GRADED | {"expected": "right"}),
+    ("grader", GRADED | {"gold": {"number": "12"}}),
+    ("grader", GRADED | {"language": "fr"}),
+    ("grader", GRADED | {"lang": "en"}),
+    ("rag", rag("no_hits", {"question": "a?", "hits": []}, model_called=True)),
+    ("rag", rag("no_hits", {"question": "a?", "hits": ["a"]}, answer_is_refusal=True)),
+    ("rag", rag("no_hits", {"question": "a?", "hits": ["a"]}, model_called=False)),
+    ("rag", rag("refusal", {"question": "a?", "context": "b"}, answer_matches="I know")),
+    ("rag", rag("prompt", {"context": "a", "question": "b?"}, prompt_contains="[QUESTION]")),
+    ("rag", rag("control_tokens", {"context": "a"}, n_im_start_ids=3)),
+    ("rag", rag("prefix", {"contexts": ["a", "b"]}, instructions_in_common_prefix=False)),
+    ("rag", rag("budget", {"context_limit_tokens": 9, "chunk_tokens": [5, 5], "question_tokens": 2}, chunks_used=2)),
+    ("rag", rag("budget", {"context_limit_tokens": 9, "chunk_tokens": [], "question_tokens": 10}, chunks_used=0)),
+    ("rag", rag("dedupe", {"hits": ["a", "a"], "k": 2}, used=["a", "a"])),
+    ("rag", rag("citation", {"sources": ["a"], "answer": "[2]"}, cited=[], valid=True)),
+    ("rag", rag("citation", {"sources": ["a"], "answer": "[1]"}, cited=["b"])),
+    ("rag", rag("ttft_stream", {"stream": [["", 1.0], ["a", 2.0]]}, ttft_s=1.0)),
+    ("rag", rag("ttft_runs", {"seconds": [9.0, 1.0, 3.0]}, ttft_s=3.0)),
     ("statistics", WILSON | {"expected": [0.0, 0.3]}),
     ("statistics", WILSON | {"expected": 0.0}),
     ("statistics", WILSON | {"expected": {"raises": "ValueError"}}),
@@ -609,7 +767,7 @@ def test_the_runner_knows_what_the_readme_describes():
     sections = dict(re.findall(r"^## (\w+)\.jsonl\n(.*?)(?=^## |\Z)", text, re.M | re.S))
     described = {name: {word for row in re.findall(r"^\| ([\w, ]+?) \|", section, re.M) for word in row.split(", ")}
                  for name, section in sections.items()}
-    assert described["tool_calls"] - {"code"} == CODES
+    assert described["tool_calls"] - {"code"} == CODES and described["grader"] - {"verdict"} == {*VERDICTS}
     assert described["agent_loop"] - {"status"} == STATUSES
     rows = re.findall(r"^  - (.*)", text.partition("- rag, by `kind`:\n")[2], re.M)
     assert {kind for row in rows for kind in re.findall(r"(?:^|; )(\w+):", row)} == RAG_KINDS

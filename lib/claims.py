@@ -1,0 +1,72 @@
+"""Claims: which of the numbers in a reply are meant as its answer.
+
+A worked line (256 + 37 = 293) claims its result and not its operands, whether it is written in signs or in words.
+"""
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+from itertools import pairwise
+
+from lib.quantities import Quantity, quantities
+
+_EQUALS = re.compile(r"(?<![<>!])(?:={1,3}(?!>)|≈|→|->|=>)")
+_OPERATOR = re.compile(r"[\s()]*(?:[-+*/×x·÷:−]|times|plus|minus|multiplied by|divided by|over|nhân(?: với)?|"
+                       r"cộng(?: với)?|trừ(?: đi)?|chia(?: cho)?)[\s()]*", re.IGNORECASE)
+_IS = re.compile(r"[\s()]*(?:[=≈→]|is|equals|is equal to|makes|gives|bằng|là|được)(?!\w)", re.IGNORECASE)
+_PAIR = re.compile(r"(?<!\w)(?:sum|product|difference|quotient|tổng|tích|hiệu|thương)\s(?:of|between|của|giữa)\s$",
+                   re.IGNORECASE)
+
+
+def claimed(line: str, language: str = "en") -> list[Quantity]:
+    """The numbers that a line of a reply claims: results, no operands; labels and words where nothing else is."""
+    found = _results(quantities(line, language), line)
+    return [each for each in found if not each.label] or found or number_words(line)
+
+
+def _results(found: list[Quantity], line: str) -> list[Quantity]:
+    """The numbers after the last equals sign (before it, if it reads 12 = 3 * 4), without operands in words."""
+    ends = [match.end() for match in _EQUALS.finditer(line)]
+    if ends and (after := [each for each in found if each.start >= ends[-1]]):
+        before = [each for each in found if each.start < ends[-1] and each.start >= [0, *ends][-2]]
+        is_turned = len(before) == 1 < len(after) and _OPERATOR.fullmatch(line[after[0].end:after[1].start])
+        found = before if is_turned else after
+    operands = _operands(found, line)
+    return [each for each in found if each not in operands]
+
+
+def _operands(found: list[Quantity], line: str) -> set[Quantity]:
+    """The numbers of a calculation in words whose result follows: of '12 times 3 is 36', the 12 and the 3."""
+    operands, run = set(), []
+    for one, other in pairwise(found):
+        gap = line[one.end:other.start]
+        is_pair = re.fullmatch(r"\s(?:and|và)\s", gap) and _PAIR.search(line[max(0, one.start - 20):one.start])
+        if _OPERATOR.fullmatch(gap) or is_pair:
+            run += [one, other]
+        elif run and _IS.match(gap):
+            operands.update(run)
+            run = []
+        else:
+            run = []
+    return operands
+
+
+_ENGLISH = ("zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+            "seventeen eighteen nineteen twenty")
+_VIETNAMESE = "_ một hai ba bốn năm sáu bảy tám chín mười"
+_PARTS = ("thirty forty fifty sixty seventy eighty ninety hundred thousand million billion half point "
+          "mươi mốt lăm trăm nghìn triệu")
+_WORDS = {word: value for words in (_ENGLISH, _VIETNAMESE) for value, word in enumerate(words.split())}
+_ONLY_ALONE = {"one", "một", "năm", "ba", "chín"}  # they mean something else in most sentences
+_ANY = rf"(?:{'|'.join([*_WORDS, *_PARTS.split()])})(?!\w)"
+_ROW = re.compile(rf"(?<!\w){_ANY}(?:[\s-](?:and\s)?{_ANY})*", re.IGNORECASE)
+
+
+def number_words(line: str) -> list[Quantity]:
+    """The numbers written as one word, zero to twenty; a row of such words (twenty-five) is never read in part."""
+    found = []
+    for match in _ROW.finditer(line):
+        word, is_alone = match[0].casefold(), not re.search(r"\w", line[:match.start()] + line[match.end():])
+        if is_alone or word not in _ONLY_ALONE:
+            found.append(Quantity(Fraction(_WORDS[word]) if word in _WORDS else None, None, *match.span()))
+    return found

@@ -1,0 +1,96 @@
+"""What a sentence takes back: an answer that it denies ('not Caddy'), and the words that say 'I do not know'.
+
+Both languages are looked for in every reply, since small models mix them.
+"""
+from __future__ import annotations
+
+import re
+
+_NOT = r"""
+    not(?!\s+(?:only|just|merely)\b) | no | never | neither | nor | cannot | without | unlike | except
+  | (?:non|un|de|anti)(?=-) | rather\s+than | instead\s+of | \w+n't | (?:do|does|did|is|was|are|wo|ca)nt
+  | không(?!\s+(?:chỉ|những)\b) | chẳng | chả | chưa | đâu\s+phải | thay\s+vì | ngoại\s+trừ"""
+_BETWEEN = r"""
+    the | an? | in | on | by | at | to | of | from | with | behind | be | been | being | used? | uses | using | runs?
+  | running | called | named | equals? | exactly | really | actually | simply | have | has | needs? | contains? | it
+  | it's | is
+  | phải | hề | là | được | dùng | sử\s+dụng | chạy | nằm | đặt | đứng | ở | sau | trước | có | bằng | qua | trên
+  | tới | đến | gồm | chứa | tên | gọi | vào | về"""
+_DENIED_BEFORE = re.compile(rf"(?<![\w'])(?:{_NOT})(?:[\s\"“”«»(-]+(?:{_BETWEEN})(?!\w))*[\s\"“”«»'(-]*$",
+                            re.VERBOSE | re.IGNORECASE)
+_WRONG = r"wrong|incorrect|false|sai"
+_RIGHT = r"right|correct|true|it|used|the\s+(?:right\s+|correct\s+)?(?:answer|one|case)|đúng|đáp\s+án|câu\s+trả\s+lời"
+_DENIED_AFTER = re.compile(rf"""[\s\"”»')]*(?:
+    (?:is|was|would\s+be|là|thì)\s+(?:{_WRONG})(?!\w)
+  | (?:(?:is|was)\s+not|(?:is|was)n't|không|không\s+phải(?:\s+là)?|chưa)\s+(?:{_RIGHT})(?!\w))""",
+    re.VERBOSE | re.IGNORECASE)
+
+# A sentence that says that the answer is not known, or not in the sources, and where it begins.
+_SOURCES = r"(?:notes?|documents?|passages?|texts?|sources?|context(?!\s+window)|excerpts?|materials?|articles?)"
+_NOTES = rf"(?:{_SOURCES}|information|data)"
+_GIVE = (r"(?:say|state|mention|give|provide|contain|include|specify|tell|cover|describe|answer|explain|hold|list|"
+         r"have|discuss|address|indicate|reveal|offer)")
+_GIVEN = (r"(?:mentioned|stated|specified|disclosed|provided|given|contained|included|covered|described|discussed|"
+          r"listed|answered|available|found|known|indicated|addressed)")
+_DO_NOT = r"(?:(?:do|does|did|can|could)\s+(?:not|n't)|(?:do|does|did|ca|could)n't|cannot|dont|doesnt)"
+_BE_NOT = r"(?:(?:is|are|was|were|be|been)\s+not|(?:is|are|was|were)n't|isnt|not)"
+_VI_NOTES = (r"(?:tài\s+liệu|ghi\s+chú|văn\s+bản|đoạn(?:\s+(?:văn|trích))?|ngữ\s+cảnh|nguồn|bài(?:\s+viết)?|"
+             r"thông\s+tin)")
+_VI_GIVEN = r"(?:nói|đề\s+cập|nêu|cho\s+biết|ghi|nhắc|cung\s+cấp|chứa|đưa\s+ra|trả\s+lời|viết|liệt\s+kê)"
+_VI_NOT = r"(?:không|chưa|chẳng|chả)(?:\s+(?:hề|thể|được|có))*"
+_ABSTAINS = re.compile(rf"""(?<!\w)(?:
+    (?:i|we)\s+(?:\w+\s+)?{_DO_NOT}\s+(?:\w+\s+)?(?:know|answer|say|tell|determine|find|provide|confirm|recall)
+  | (?:i|we)\s+{_DO_NOT}\s+(?:\w+\s+)?have\s+(?:\w+\s+){{0,3}}(?:information|data|answer|details?|knowledge|access)
+  | (?:i|we)\s+(?:\w+\s+)?(?:am|are)\s+(?:not\s+(?:sure|certain|aware|able)|unsure|uncertain|unable)
+  | i'm\s+(?:\w+\s+)?(?:not\s+(?:sure|certain|aware|able)|unsure|uncertain|unable)
+  | (?:i|we)\s+have\s+no\s+(?:idea|information|data|answer|knowledge|way)
+  | {_NOTES}\s+(?:\w+\s+){{0,4}}{_DO_NOT}\s+(?:\w+\s+)?(?:{_GIVE}|know)
+  | (?:none|neither)\s+of\s+the\s+(?:\w+\s+)?{_NOTES}\s+(?:\w+s?)
+  | {_BE_NOT}\s+(?:\w+\s+){{0,2}}(?:mentioned|stated|specified|disclosed)
+  | {_BE_NOT}\s+(?:\w+\s+)?(?:{_GIVEN}\s+)?(?:in|by|from|part\s+of)\s+(?:\w+\s+){{0,3}}{_SOURCES}
+  | (?:{_DO_NOT}|can\s+not)\s+be\s+(?:answered|determined|inferred|found|known)
+  | {_NOTES}\s+(?:is|are)\s+(?:not\s+(?:available|given|sufficient|enough|provided)|unavailable|insufficient)
+  | (?:no|not\s+enough|insufficient)\s+(?:\w+\s+)?(?:information|mention)
+  | there\s+is\s+no\s+answer
+  | (?:is|are|was|remains?)\s+(?:\w+\s+)?(?:unknown|not\s+known)(?=\s*(?:$|[.,;!?]|from|in|to\s+me))
+  | (?:tôi|mình|em|chúng\s+tôi)\s+(?:\w+\s+){{0,2}}{_VI_NOT}\s+
+      (?:biết|rõ|chắc|nhớ|tìm|trả\s+lời|xác\s+định|thông\s+tin|dữ\s+liệu)
+  | {_VI_NOTES}\s+(?:\w+\s+){{0,5}}{_VI_NOT}\s+(?:{_VI_GIVEN}|thông\s+tin|câu\s+trả\s+lời|đáp\s+án)
+  | {_VI_NOTES}\s+(?:(?:này|đó|trên|của\s+tôi)\s+)?(?:không|chưa)\s+có
+  | (?:không|chưa)\s+(?:có|nằm|thấy|tìm\s+thấy|xuất\s+hiện)\s+(?:\w+\s+){{0,3}}trong\s+(?:\w+\s+){{0,2}}{_VI_NOTES}
+  | (?:không|chưa)\s+(?:có|đủ|tìm\s+thấy|tìm\s+được)\s+(?:\w+\s+){{0,2}}(?:thông\s+tin|dữ\s+liệu|câu\s+trả\s+lời)
+  | (?:không|chưa)\s+được\s+(?:đề\s+cập|nêu|nhắc|cung\s+cấp|ghi|nói)
+  | (?:không|chưa)\s+thể\s+(?:trả\s+lời|xác\s+định|biết)
+)(?!\w)""", re.VERBOSE | re.IGNORECASE)
+_BARE = re.compile(r"""(?:sorry,?\s+|xin\s+lỗi,?\s+|the\s+answer\s+is\s+)?(?:
+    (?:do\s+not|don't|dont)\s+know | unknown | not\s+known | not\s+sure | unsure | no\s+idea | n/a
+  | not\s+(?:found|given|stated|available|mentioned|specified|answerable) | unanswerable | no\s+answer
+  | (?:cannot|can't|unable\s+to|not\s+able\s+to)\s+(?:answer|determine|tell|say|find|provide)
+  | (?:không|chưa|chẳng|chả)\s+(?:biết|rõ|chắc)(?!\s*\w+\s*\?)
+)(?!\w)""", re.VERBOSE | re.IGNORECASE)
+_CLAUSE_END = re.compile(r"[.;:!?,](?=\s|$)|\s(?:but|though|although|however|yet|nhưng|song|tuy)\s|\s[-–—]\s",
+                         re.IGNORECASE)
+
+
+def is_denied(text: str, start: int, end: int) -> bool:
+    """Whether a text takes back what stands from `start` to `end`: 'not X', 'does not use X', 'X is wrong'."""
+    before, after = text[max(0, start - 80):start], text[end:end + 60]
+    return bool(_DENIED_BEFORE.search(before) or _DENIED_AFTER.match(after))
+
+
+def abstentions(text: str) -> list[tuple[int, int]]:
+    """Where a text says that it does not know, or that it is not in the sources: (start, end of the clause)."""
+    bare = _BARE.match(text.lstrip(" \"'“(*"))
+    found = list(_ABSTAINS.finditer(text))
+    starts = [(0, bare.end() + len(text) - len(text.lstrip(" \"'“(*")))] if bare else []
+    return [(start, _clause_end(text, end)) for start, end in starts + [match.span() for match in found]]
+
+
+def abstains(text: str) -> bool:
+    """Whether a text says anywhere that it does not know, or that the sources do not say."""
+    return bool(abstentions(text))
+
+
+def _clause_end(text: str, start: int) -> int:
+    match = _CLAUSE_END.search(text, start)
+    return match.start() if match else len(text)
