@@ -39,6 +39,7 @@ def main(arguments: argparse.Namespace) -> int:
         try:
             endpoint.serve_here()
         except KeyboardInterrupt:
-            pass
-    print("The endpoint has ended.")
+            return 0
+        finally:
+            print("The endpoint has ended.", flush=True)
     return 0

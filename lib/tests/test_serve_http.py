@@ -31,10 +31,10 @@ CALL = '{"name": "multiply", "arguments": {"a": 1234, "b": 5678}}'
 
 
 @contextmanager
-def endpoint(*replies, pause: float = 0.0, **options):
+def endpoint(*replies, pause: float = 0.0, notes: Notes = NOTES, **options):
     """A running endpoint: its address, its model, and a client of it."""
     model = PacedModel(list(replies), pause, **options)
-    with (server.running(model, notes=NOTES) as url,
+    with (server.running(model, notes=notes) as url,
           httpx.Client(base_url=url, timeout=30, headers={"Content-Type": "application/json"}) as client):
         yield SimpleNamespace(url=url, model=model, client=client, port=int(url.rsplit(":", 1)[1]))
 
@@ -110,19 +110,34 @@ def test_an_answer_from_the_notes_event_by_event():
         assert text_of(found) == "Xin chào, a token is a piece of text. 🎉"
         sources, done = found[1], found[-1]
         assert len(sources["sources"]) == serve.PASSAGES and sources["language"] == "en"
-        assert sources["sources"][0].keys() == {"document", "number", "heading", "text"}
+        assert sources["sources"][0].keys() == {"id", "title", "text"}
         assert done["type"] == "done" and (done["status"], done["tokens"]) == ("answered", 10)
         assert done["prompt_tokens"] == len(here.model.prompts[0])
+        wait_until(lambda: is_at_rest(here.client))
         assert here.client.get("/healthz").json() == {
             "status": "ok", "model": "scripted", "answering": False, "waiting": 0, "tokens": 10}
         prompt = here.model.decode(here.model.prompts[0])
-        assert all(source["text"] in prompt for source in sources["sources"]) and "user\nWhat is a token?<" in prompt
+        assert all(source["text"] in prompt for source in sources["sources"])
+        assert "Question: What is a token?<" in prompt
+
+
+def test_an_answer_is_held_against_its_sources():
+    with endpoint("A token [1], or 31415 of them [7].") as here:
+        done = ask(here.client)[-1]
+        assert (done["status"], done["cited"], done["unsupported"]) == ("answered", [1], ["31415"])
+
+
+def test_without_a_source_the_model_is_not_asked():
+    with endpoint("Never.") as here:
+        found = ask(here.client, question="Quasar zebra?")
+        assert found[1]["sources"] == [] and "do not know" in text_of(found) and here.model.prompts == []
+        assert (found[-1]["status"], found[-1]["tokens"]) == ("no_source", 0)
 
 
 def test_a_question_typed_in_loose_accents_is_the_same_question():
     with endpoint("Có.") as here:
         for question in ("Hu\u1ea5n luy\u1ec7n", "Hua\u0302\u0301n luye\u0323\u0302n"):
-            ask(here.client, question=question)
+            ask(here.client, question=question, mode="agent")
         assert here.model.prompts[0] == here.model.prompts[1]
 
 
@@ -336,9 +351,11 @@ def test_a_reader_who_takes_one_byte_at_a_time_holds_nobody_up():
         assert b"piece" not in taken and read_until(slow, b'"done"').count(b'"piece"') == serve.MAX_TOKENS
 
 
-def test_memory_is_flat_over_200_requests():
+def test_memory_is_flat_over_200_requests(tmp_path):
+    (tmp_path / "en").mkdir()
+    (tmp_path / "en" / "1-note.md").write_text("What is a token? A piece of text.", encoding="utf-8")
     process = psutil.Process()
-    with endpoint("one two three four") as here:
+    with endpoint("one two three four", notes=Notes(tmp_path)) as here:
         sizes = []
         for number in range(200):
             ask(here.client, mode=("rag", "agent")[number % 2], question=f"What is token {number}? " + "word " * 20)

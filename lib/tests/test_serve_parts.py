@@ -10,7 +10,7 @@ import unicodedata
 from contextlib import aclosing
 
 import pytest
-from hypothesis import example, given
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
@@ -234,10 +234,12 @@ def streamed(text: str, cuts: list[int]) -> tuple[str, str]:
 
 
 PARTS = st.sampled_from(["<tool_call>", "</tool_call>", '{"name": "now", "arguments": {}}', "```", "json\n", "[", "{",
-                         "<", "think>", "</think>", "<tool_response>", " Xin chào ", "\n", "tool_call>", "[TOOL_CALLS]",
-                         "x", '"name"', "<b>", "<function=now>", "<|tool", "1 < 2 and 3 > 1", "\ufeff", "🎉"])
+                         "<", "think>", "</think>", "<tool_response>", " Xin chào ", "\n", "tool_call>",
+                         "[TOOL_CALLS]", "x", '"name"', "<b>", "<function=now>", "<|tool", "1 < 2 and 3 > 1",
+                         "\ufeff", "🎉"])
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
 @given(st.lists(PARTS, max_size=8).map("".join), st.lists(st.integers(0, 400), max_size=30))
 @example('I add.\n<tool_call>{"name": "now", "arguments": {}}</tool_call>', list(range(80)))
 def test_no_part_of_a_call_is_ever_sent(text, cuts):
@@ -252,6 +254,7 @@ def test_no_part_of_a_call_is_ever_sent(text, cuts):
         assert before == ""
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
 @given(st.lists(PARTS, max_size=8).map("".join), st.lists(st.integers(0, 400), max_size=30))
 def test_an_answer_arrives_whole(text, cuts):
     answer = parse_reply(text, TOOLS, "lenient").answer

@@ -1,7 +1,8 @@
 """The answer to a question, event by event: passages of the notes first, or an agent's steps, then the words.
 
 The events, each a dict with its `type`: waiting (ahead), sources (language, sources), step (name, arguments, ok,
-result), piece (text), aside (text: streamed before a call, and no answer), done (status, tokens, seconds) or error.
+result), piece (text), aside (text: streamed before a call, and no answer), done (status, tokens, seconds; from the
+notes also cited, the numbers of sources, and unsupported, its figures that are in none) or error (message).
 """
 from __future__ import annotations
 
@@ -11,14 +12,14 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from time import perf_counter
 
+from lib import rag
 from lib.agent import Protocol, run_agent
 from lib.episode import Turn
-from lib.generation import Model
-from lib.machinery.serve import MAX_PROMPT, MAX_TOKENS, TURNS
+from lib.generation import Generation, Model
+from lib.machinery.serve import MAX_PROMPT, MAX_TOKENS, PASSAGES, TURNS
 from lib.machinery.serving.held import Held
 from lib.machinery.serving.line import CLOSING, TOKENS, Line, Ticket
 from lib.machinery.serving.notes import Notes
-from lib.passages import Passage
 from lib.tools import tool
 
 Work = Callable[[Ticket], None]
@@ -65,28 +66,25 @@ def prompt(model: Model, messages: list[dict], tools: list[dict] | None = None) 
 # --- from the notes ---------------------------------------------------------
 
 def from_notes(desk: Desk, question: str) -> Work:
-    """One reply to the question and the passages found for it."""
-    language, found = desk.notes.language(question), desk.notes.search(question)
-    ids = prompt(desk.model, rag_messages(question, found, language))
+    """One reply to the question and the passages found for it; without a passage the model is not asked."""
+    language = desk.notes.language(question)
+    sources = rag.distinct(map(rag.source, desk.notes.search(question)))
+    prompt(desk.model, rag.rag_messages(question, sources, language))
 
     def work(ticket: Ticket) -> None:
         start = perf_counter()
-        ticket.emit({"type": "sources", "language": language, "sources": [passage._asdict() for passage in found]})
-        result = desk.model.generate(ids, max_new_tokens=MAX_TOKENS, on_token=ticket.piece, cancel=ticket.cancel)
-        ticket.tokens = len(result.ids)
-        status = {"length": TOKENS, "cancelled": ticket.reason}.get(result.stop_reason, "answered")
-        finish(ticket, status, start, result.prompt_tokens, result.cached_tokens)
+        ticket.emit({"type": "sources", "language": language, "sources": [source._asdict() for source in sources]})
+        found = rag.answer(desk.model, question, lambda *_: sources, PASSAGES, language, MAX_TOKENS, ticket.piece,
+                           ticket.cancel)
+        if not found.generation:
+            ticket.piece(found.text)
+        replies = [found.generation] if found.generation else []
+        finish(ticket, ENDINGS.get(found.ending, ticket.reason), start, replies,
+               cited=found.citations, unsupported=found.unsupported_numbers)
     return work
 
 
-def rag_messages(question: str, found: list[Passage], language: str = "en") -> list[dict]:
-    """The passages as the system's text, and the question."""
-    rule = {"en": "Answer briefly, and only from the documents below. If they do not hold the answer, say that you do "
-                  "not know.",
-            "vi": "Trả lời ngắn gọn bằng tiếng Việt và chỉ dựa vào các tài liệu dưới đây. Nếu tài liệu không có câu "
-                  "trả lời, hãy nói là không biết."}[language]
-    system = "\n\n---\n\n".join([rule, *(passage.text for passage in found)])
-    return [{"role": "system", "content": system}, {"role": "user", "content": question}]
+ENDINGS = {"whole": "answered", "cut": TOKENS, "not called": "no_source"}
 
 
 # --- in steps, with tools ---------------------------------------------------
@@ -122,8 +120,7 @@ def in_steps(desk: Desk, question: str) -> Work:
         episode = run_agent(desk.model, question, protocol, TURNS, max_new_tokens=MAX_TOKENS, max_tokens=MAX_PROMPT,
                             on_token=steps.on_token, on_turn=steps.on_turn, cancel=ticket.cancel)
         status = ticket.reason if episode.status == "cancelled" else episode.status
-        read = [sum(getattr(turn, name) for turn in episode.turns) for name in ("prompt_tokens", "cached_tokens")]
-        finish(ticket, status, start, *read)
+        finish(ticket, status, start, episode.turns)
     return work
 
 
@@ -143,7 +140,6 @@ class Steps:
 
     def on_turn(self, turn: Turn) -> None:
         """Close the turn: the rest of its answer, or its steps after words that were none; cut short, it stays."""
-        self.ticket.tokens += turn.generated_tokens
         reply = self.protocol.read(turn.text, turn.stop_reason == "length")
         is_answer = reply.answer and turn.stop_reason != "length"
         if turn.stop_reason != "cancelled" and (aside := self.held.close(reply.answer if is_answer else "")):
@@ -157,9 +153,11 @@ class Steps:
 MODES = {"rag": from_notes, "agent": in_steps}
 
 
-def finish(ticket: Ticket, status: str, start: float, prompt_tokens: int, cached_tokens: int) -> None:
-    """The last event, unless the endpoint is about to end, which says so itself."""
+def finish(ticket: Ticket, status: str, start: float, replies: list[Generation | Turn], **found) -> None:
+    """The last event, with the tokens of all replies; left out where the endpoint is about to end, which says so."""
+    ticket.tokens = sum(len(reply.gaps) for reply in replies)
     if ticket.reason != CLOSING:
-        ticket.emit({"type": "done", "status": status, "tokens": ticket.tokens, "prompt_tokens": prompt_tokens,
-                     "cached_tokens": cached_tokens, "seconds": round(perf_counter() - start, 3)})
-
+        ticket.emit({"type": "done", "status": status, "tokens": ticket.tokens,
+                     "prompt_tokens": sum(reply.prompt_tokens for reply in replies),
+                     "cached_tokens": sum(reply.cached_tokens for reply in replies),
+                     "seconds": round(perf_counter() - start, 3), **found})

@@ -43,22 +43,21 @@ class Server(uvicorn.Server):
 
 def listen(host: str, port: int) -> socket.socket:
     """A socket that takes connections already, which wait for the model; Stop says what stands in the way."""
+    if not 0 <= port <= 65_535:
+        raise Stop(f"There is no port {port}: choose one from 1024 to 65535 with --port N (0: any that is free).")
     try:
         return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
-    except (OSError, OverflowError, UnicodeError) as error:
-        raise Stop(cannot_listen(host, port, error)) from error
+    except (OSError, UnicodeError) as error:
+        raise Stop(cannot_listen(host, port, getattr(error, "errno", None))) from error
 
 
-def cannot_listen(host: str, port: int, error: Exception) -> str:
+def cannot_listen(host: str, port: int, code: int | None) -> str:
     """Why the port cannot be had, and what to do."""
-    code = getattr(error, "errno", None)
     if code == errno.EADDRINUSE:
         return (f"Port {port} is in use, perhaps by an endpoint that still runs: end that one with Ctrl-C, or take "
                 "another port with --port N (0: any that is free).")
     if code in (errno.EACCES, errno.EPERM):
         return f"Port {port} is not yours to take: choose one from 1024 on with --port N (0: any that is free)."
-    if isinstance(error, OverflowError):
-        return f"There is no port {port}: choose one from 1024 to 65535 with --port N (0: any that is free)."
     return f"This machine has no address {host!r}: leave --host out for this machine alone, or give one of its own."
 
 

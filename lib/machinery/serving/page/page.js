@@ -4,6 +4,7 @@
 const part = (id) => document.getElementById(id);
 const ENDS = {
   answered: "The answer is complete.",
+  no_source: "No word of the question is in the notes, so the model was not asked.",
   token_limit: "The answer was cut at the limit of tokens.",
   time_limit: "The answer was stopped at the limit of seconds.",
   max_turns: "No answer: the model used up its turns.",
@@ -29,7 +30,7 @@ function element(name, text, kind) {
 function begin(question) {
   part("exchange").hidden = false;
   part("asked").textContent = question;
-  for (const id of ["answer", "steps", "passages", "cost"]) part(id).replaceChildren();
+  for (const id of ["answer", "steps", "passages", "cost", "doubt"]) part(id).replaceChildren();
   part("steps").hidden = part("sources").hidden = true;
   busy(true);
   say("Asking …");
@@ -48,14 +49,13 @@ const show = {
   sources: ({ language, sources }) => {
     part("answer").lang = part("passages").lang = language;
     part("sources").hidden = false;
-    if (!sources.length) part("passages").append(element("p", "Nothing: no word of the question is in the notes.", "quiet"));
-    for (const source of sources) {
+    if (!sources.length) part("passages").append(element("p", "Nothing.", "quiet"));
+    sources.forEach((source, index) => {
       const details = document.createElement("details");
-      const summary = element("summary", source.heading || source.document);
-      summary.append(element("span", `${source.document}, passage ${source.number + 1}`, "quiet"));
+      const summary = element("summary", `[${index + 1}] ${source.title}`);
       details.append(summary, element("p", source.text));
       part("passages").append(details);
-    }
+    });
   },
   piece: ({ text }) => {
     say("Answering …");
@@ -72,8 +72,10 @@ const show = {
     step(item);
     say("Working in steps …");
   },
-  done: ({ status, tokens, prompt_tokens, seconds }) => {
+  done: ({ status, tokens, prompt_tokens, seconds, cited = [], unsupported = [] }) => {
     say(ENDS[status] || `It ended: ${status}.`, status !== "answered");
+    for (const number of cited) part("passages").children[number - 1].firstChild.append(element("span", "cited", "cited"));
+    part("doubt").textContent = unsupported.length ? `Figures in no source: ${unsupported.join(", ")}` : "";
     part("cost").textContent = `${prompt_tokens} tokens read, ${tokens} written, ${seconds.toFixed(1)} seconds`;
   },
   error: ({ message }) => say(message, true),
