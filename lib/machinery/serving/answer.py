@@ -16,12 +16,14 @@ from lib import rag
 from lib.agent import Protocol, run_agent
 from lib.episode import Turn
 from lib.generation import Generation, Model
+from lib.machinery.evaluations.loop import TOOLS, WORKED
 from lib.machinery.serve import MAX_PROMPT, MAX_TOKENS, PASSAGES, TURNS
 from lib.machinery.serving.held import Held
 from lib.machinery.serving.line import CLOSING, TOKENS, Line, Ticket
 from lib.machinery.serving.notes import Notes
 from lib.tools import tool
 
+RESULT = 2_000  # characters of a tool's result: some 500 tokens of the prompt
 Work = Callable[[Ticket], None]
 
 
@@ -89,25 +91,21 @@ ENDINGS = {"whole": "answered", "cut": TOKENS, "not called": "no_source"}
 
 # --- in steps, with tools ---------------------------------------------------
 
-@tool
-def multiply(a: float, b: float) -> float:
-    """Multiply two numbers exactly."""
-    return a * b
-
-
-@tool
-def add(a: float, b: float) -> float:
-    """Add two numbers exactly."""
-    return a + b
+EXAMPLES = (*WORKED,  # worked exchanges: without one the default model repeats its call instead of answering
+            {"role": "user", "content": "What is a logit?"},
+            {"role": "assistant",
+             "content": '<tool_call>\n{"name": "search_notes", "arguments": {"query": "logit"}}\n</tool_call>'},
+            {"role": "tool", "content": "A logit is the number that the network gives each token of the vocabulary."},
+            {"role": "assistant", "content": "It is the number that the network gives each token of the vocabulary."})
 
 
 def agent_protocol(notes: Notes) -> Protocol:
-    """The agent's tools; calls in bare JSON count as well, since the default model writes nothing else."""
+    """The agent's tools and examples; calls in bare JSON count as well, since the default model writes them so."""
     @tool
     def search_notes(query: str) -> str:
         """Search the notes about language models and return the best passages."""
         return "\n\n".join(passage.text for passage in notes.search(query)) or "Nothing was found."
-    return Protocol((multiply, add, search_notes), policy="lenient", result_limit=2000)
+    return Protocol((*TOOLS, search_notes), examples=EXAMPLES, policy="lenient", result_limit=RESULT)
 
 
 def in_steps(desk: Desk, question: str) -> Work:
