@@ -1,13 +1,12 @@
 """What runs the course and is never shown in a lesson. A map, from the command line inwards:
 
-commands    the command line; hands over to run, record, gate, lab, evaluate, bench, serve, fetch, doctor or
-            clean
+commands    the command line; hands over to run, record, gate, lab, evaluate, bench, serve, fetch, doctor or clean
 set-up      environment, install, pip, pip_failures, preflight, lock, machine, progress (standard library alone)
 models      fetch, wheels, gguf, convert, weights, vocabulary, hub, checkpoint, folders, room, bars (and models.json)
 execution   notebooks, kernels, ready, run, watch, lab, copies
 recording   record, normalise, ledger, results
 long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench
-peers       extras (the libraries that bench and the slow tests compare with)
+peers       extras (the libraries that bench and the slow tests compare with, or drive)
 the gate    gate, stages, reexecute, strict (the pytest plugin), outputs, structure, canaries, junit
 the endpoint    serve (its limits and the command), serving (a folder: in the order of a request)
 this machine    doctor, second_kernel, clean

@@ -8,6 +8,7 @@ import re
 import threading
 import unicodedata
 from contextlib import aclosing
+from time import monotonic
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -46,7 +47,8 @@ class Work:
 
     def __call__(self, ticket: Ticket) -> None:
         self.order.append(self.name)
-        while not self.end.wait(0.005) and not ticket.cancel.is_set():
+        patience = monotonic() + 20  # a thread that went on for ever would keep the tests from ending
+        while not self.end.wait(0.005) and not ticket.cancel.is_set() and monotonic() < patience:
             pass
         if ticket.cancel.is_set():
             self.stopped.set()

@@ -46,7 +46,7 @@ def create_app(desk: Desk, names: Iterable[str] = ()) -> FastAPI:
     app.state.desk = desk
     app.add_middleware(Guard, names=tuple(names))
     for path in FILES:
-        app.add_api_route(path, page_file)
+        app.add_api_route(path, page_file, methods=["GET", "HEAD"])
     app.add_api_route("/answer", answer_question, methods=["POST"])
     app.add_api_route("/healthz", health)
     app.add_api_route("/v1/models", list_models)
