@@ -210,6 +210,18 @@ def test_nothing_is_kept_of_those_who_were_served():
     run(story())
 
 
+def test_leaving_counts_even_at_the_moment_in_which_an_event_comes():
+    async def story():
+        ticket = Ticket(lambda ticket: None)
+        reading = asyncio.ensure_future(anext(aiter(ticket)))
+        await asyncio.sleep(0.01)
+        ticket.put({"type": "piece"})
+        reading.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await reading
+    run(story())
+
+
 # --- text that may still become a call --------------------------------------
 
 @pytest.mark.parametrize("text, length", [
@@ -241,7 +253,8 @@ PARTS = st.sampled_from(["<tool_call>", "</tool_call>", '{"name": "now", "argume
                          "\ufeff", "🎉"])
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200, derandomize=True,
+          database=None)
 @given(st.lists(PARTS, max_size=8).map("".join), st.lists(st.integers(0, 400), max_size=30))
 @example('I add.\n<tool_call>{"name": "now", "arguments": {}}</tool_call>', list(range(80)))
 def test_no_part_of_a_call_is_ever_sent(text, cuts):
@@ -252,11 +265,12 @@ def test_no_part_of_a_call_is_ever_sent(text, cuts):
     for finding in reply.candidates:
         if (finding.start, finding.end) != (0, len(reply.text)):
             assert lead + len(before) <= finding.start
-    if reply.calls and not reply.prose:
+    if reply.calls and not reply.prose and "</think>" not in text:  # which makes thinking of all before it
         assert before == ""
 
 
-@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200)
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow], max_examples=200, derandomize=True,
+          database=None)
 @given(st.lists(PARTS, max_size=8).map("".join), st.lists(st.integers(0, 400), max_size=30))
 def test_an_answer_arrives_whole(text, cuts):
     answer = parse_reply(text, TOOLS, "lenient").answer
@@ -390,6 +404,26 @@ def test_work_ends_when_its_reader_leaves(gone, result):
         await asyncio.sleep(60 if gone else 0)
         return 3
     assert run(unless_gone(receive, work())) == result
+
+
+def test_leaving_counts_even_at_the_moment_in_which_a_part_is_sent():
+    async def story():
+        sent: list[bytes] = []
+
+        async def parts():
+            for _ in range(50):
+                yield b"next"
+
+        async def send(message):
+            sent.append(message.get("body"))
+            await asyncio.sleep(0)
+            if len(sent) == 5:
+                sending.cancel()
+        sending = asyncio.ensure_future(EventStream(b"first", parts())._send(send))
+        with pytest.raises(asyncio.CancelledError):
+            await sending
+        assert len(sent) <= 6
+    run(story())
 
 
 def test_a_reader_who_accepts_nothing_counts_as_gone(monkeypatch):

@@ -71,5 +71,5 @@ class EventStream(StreamingResponse):
 
 
 async def _part(send: Callable[[dict], Awaitable[None]], body: bytes, more: bool = True) -> None:
-    message = {"type": "http.response.body", "body": body, "more_body": more}
-    await asyncio.wait_for(send(message), SEND_SECONDS)
+    async with asyncio.timeout(SEND_SECONDS):
+        await send({"type": "http.response.body", "body": body, "more_body": more})

@@ -63,7 +63,8 @@ class Ticket:
         event = {"type": ""}
         while event["type"] not in LAST and not (self.reason == LEFT and self.events.empty()):
             try:
-                event = await asyncio.wait_for(self.events.get(), PING)
+                async with asyncio.timeout(PING):  # wait_for would miss a cancellation that comes with an event
+                    event = await self.events.get()
             except TimeoutError:
                 event = {"type": "ping"}
             yield event
@@ -161,5 +162,6 @@ class Line:
         if self.served:
             self.served.stop(CLOSING)
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._free.wait(), patience)
+            async with asyncio.timeout(patience):
+                await self._free.wait()
         self._pool.shutdown(wait=False)
