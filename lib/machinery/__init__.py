@@ -1,14 +1,14 @@
 """What runs the course and is never shown in a lesson. A map, from the command line inwards:
 
-commands    the command line; hands over to run, record, gate, lab, evaluate, bench, fetch, doctor or clean
+commands    the command line; hands over to run, record, gate, lab, evaluate, bench, serve, fetch, doctor or clean
 set-up      environment, install, pip, pip_failures, preflight, lock, machine, progress (standard library alone)
 models      fetch, wheels, gguf, convert, e5, weights, vocabulary, hub, checkpoint, folders, room, bars, models.json
 execution   notebooks, kernels, ready, run, watch, lab, copies
 recording   record, normalise, ledger, results
 long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench
-peers       extras (the libraries that bench, segment and the slow tests use), segment
+peers       extras (libraries that bench, segment and the slow tests compare with, use or drive), segment
 the gate    gate, stages, reexecute, strict (the pytest plugin), outputs, structure, canaries, junit
-the endpoint    serve (its limits so far)
+the endpoint    serve (its limits and the command), serving (a folder: in the order of a request)
 this machine    doctor, second_kernel, clean
 """
 import sys

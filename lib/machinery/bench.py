@@ -184,9 +184,8 @@ def table(rows: list[dict]) -> Table:
 
 def write(file: Path, rows: list[dict]) -> None:
     """Write the rows, a row a line, with the date, the versions and the machine; whole or not at all."""
-    pins = extras.pins()
-    versions = {"python": platform.python_version(), "numpy": numpy.__version__,
-                **{peer: pins[peer] for peer in (BM25S, RANK_BM25)}}
+    peers = {name: version for name, version in extras.pins().items() if name in (BM25S, RANK_BM25)}
+    versions = {"python": platform.python_version(), "numpy": numpy.__version__, **peers}
     notebooks.write_atomically(file, store.text({
         "name": "retrieval", "date": datetime.now(UTC).date().isoformat(), "versions": versions,
         "processor": machine.processor()[0], "cores": machine.cores(), "system": platform.system(), "rows": rows}))

@@ -59,6 +59,8 @@ COMMANDS = {
                      "bench", ("bench", "main")),
     "segment": Command("Cut the Vietnamese notes and questions into words with pyvi, for notebook 04.",
                        "segment", ("segment", "main")),
+    "serve": Command("Answer questions over HTTP: a page for the browser, server-sent events, OpenAI's form.",
+                     "serve --port 8000", ("serve", "main"), "model", ("port", "host", "name")),
     "fetch": Command("Make models ready now, for instance before a lesson without internet.",
                      "fetch smollm2-135m", ("fetch", "main"), "environment", ("names",)),
     "doctor": Command("Say what is wrong with this machine, and the line that mends it.",
@@ -94,6 +96,10 @@ OPTIONS = {
     "deep": (["--deep"], {"action": "store_true", "help": "also compare the full hashes of the models"}),
     "yes": (["--yes"], {"action": "store_true", "help": "remove everything but your working copies, without asking"}),
     "no-browser": (["--no-browser"], {"action": "store_true", "help": "only print the address"}),
+    "host": (["--host"], {"default": "127.0.0.1", "metavar": "ADDRESS",
+                          "help": "the address to listen on; this machine alone when left out"}),
+    "name": (["--name"], {"action": "append", "default": [], "metavar": "NAME",
+                          "help": "a name it may be called by, such as that of a proxy before it"}),
     "port": (["--port"], {"type": int, "metavar": "N", "help": "the port to listen on (0: any that is free)"}),
 }
 
