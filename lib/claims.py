@@ -58,7 +58,10 @@ _TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
 _PARTS = "hundred thousand million billion half point dozen mươi mốt lăm trăm nghìn triệu"
 _WORDS = {word: value for words in (_ENGLISH, _VIETNAMESE) for value, word in enumerate(words.split())}
 _WORDS |= {word: value * 10 for value, word in enumerate(_TENS.split(), start=2)}
-_ONLY_ALONE = {"one", "một", "năm", "ba", "chín"}  # they mean something else in most sentences
+_ONLY_ALONE = {"one", "một", "năm", "ba", "chín"}  # they mean something else, unless a counted thing follows
+_COUNTED = re.compile(  # Vietnamese words for what is counted
+    r"\s(?:bản|bit|byte|bước|câu|chữ|con|dòng|đoạn|đầu|giá trị|giây|giờ|khách|kênh|lần|lớp|lượt|mẩu|mức|ngày|người|"
+    r"phần|phút|số|tầng|tháng|tiếng|token|trang|từ|vạch|vector)(?!\w)", re.IGNORECASE)
 _ANY = rf"(?:{'|'.join([*_WORDS, *_PARTS.split()])})(?!\w)"
 _ROW = re.compile(rf"(?<!\w){_ANY}(?:[\s-](?:and\s)?{_ANY})*", re.IGNORECASE)
 
@@ -70,7 +73,8 @@ def number_words(line: str) -> list[Quantity]:
         words = re.split(r"[\s-]", match[0].casefold())
         is_alone = not re.search(r"\w", line[:match.start()]) and not re.search(r"\w", line[match.end():])
         is_pair = len(words) == 2 and words[0] in _TENS.split() and words[1] in _ENGLISH.split()[1:10]
-        is_one = len(words) == 1 and words[0] in _WORDS and (is_alone or words[0] not in _ONLY_ALONE)
+        counts = words[0] in _ONLY_ALONE - {"one", "một"} and _COUNTED.match(line, match.end())
+        is_one = len(words) == 1 and words[0] in _WORDS and (is_alone or words[0] not in _ONLY_ALONE or counts)
         if is_one or is_pair:
             found.append(Quantity(Fraction(sum(map(_WORDS.get, words))), None, *match.span()))
     return found

@@ -21,7 +21,7 @@ from lib.machinery.serving.events import EventStream, encoded, sse, unless_gone
 from lib.machinery.serving.guard import Guard, read
 from lib.machinery.serving.held import Held, certain
 from lib.machinery.serving.line import Full, Line, Ticket
-from lib.machinery.serving.notes import Notes, language_of
+from lib.machinery.serving.notes import Notes, has_accents
 from lib.tests.test_cases import OWN, tools
 from lib.tests.test_cases import read as read_case
 from lib.tools import parse_reply
@@ -342,11 +342,11 @@ def test_a_body_that_is_too_long_or_too_slow(length, bodies, status, monkeypatch
 
 # --- notes and events -------------------------------------------------------
 
-@pytest.mark.parametrize("text, language", [
-    ("", "en"), ("What is a token?", "en"), ("Token là gì?", "vi"), ("đ", "vi"), ("Đ", "vi"), ("1 + 1", "en"),
-    (unicodedata.normalize("NFD", "Huấn luyện"), "vi"), ("🎉", "en")])
-def test_the_language_of_a_question(text, language):
-    assert language_of(text) == language
+@pytest.mark.parametrize("text, accents", [
+    ("", False), ("What is a token?", False), ("Token là gì?", True), ("đ", True), ("Đ", True), ("1 + 1", False),
+    (unicodedata.normalize("NFD", "Huấn luyện"), True), ("🎉 “ban”", False)])
+def test_accents(text, accents):
+    assert has_accents(text) is accents
 
 
 def test_the_notes_are_searched_in_the_language_of_the_question(tmp_path):
@@ -356,7 +356,9 @@ def test_the_notes_are_searched_in_the_language_of_the_question(tmp_path):
     notes = Notes(tmp_path)
     assert [passage.text for passage in notes.search("a kite")][0] == "A kite flies."
     assert [passage.text for passage in notes.search("con diều")] == ["Con diều bay."]
+    assert [passage.text for passage in notes.search("“con dieu” bay the nao")] == ["Con diều bay."]
     assert notes.search("quasar") == [] == notes.search("") and notes.language("Gì đó") == "vi"
+    assert notes.language("quasar") == notes.language("") == "en" and notes.language("dong song") == "vi"
     passage = notes.search("river")[0]
     assert (passage.document, passage.heading, passage.text) == ("1-note", "Title", "A river.")
 

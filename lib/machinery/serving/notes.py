@@ -1,14 +1,13 @@
 """The notes that questions are answered from: searched by words, in the question's own language."""
 from __future__ import annotations
 
-import unicodedata
 from pathlib import Path
 from typing import NamedTuple
 
 from lib.machinery.environment import ROOT
 from lib.machinery.serve import PASSAGES
 from lib.passages import Passage, passages
-from lib.retrieval import BM25, folded_words, search_or_fold
+from lib.retrieval import BM25, folded_words, search_or_fold, words
 
 
 class Index(NamedTuple):
@@ -25,13 +24,21 @@ class Notes:
         self.indexes = {path.name: indexed(path) for path in sorted(folder.iterdir()) if path.is_dir()}
 
     def language(self, question: str) -> str:
-        """The language of the notes that answer a question: its own, or English where there are none in it."""
-        return language if (language := language_of(question)) in self.indexes else "en"
+        """The language of the notes that answer a question: Vietnamese where it has an accent of that language.
+
+        Without any, it is that of the notes which hold more of the question's words, accents ignored; else English.
+        """
+        if has_accents(question):
+            return "vi" if "vi" in self.indexes else "en"
+        asked = folded_words(question)
+        held = {name: sum(word in index.folded.postings for word in asked) for name, index in self.indexes.items()}
+        return max(held, key=lambda name: (held[name], name == "en"))
 
     def search(self, question: str, k: int = PASSAGES) -> list[Passage]:
-        """The best k passages, best first; none where no word of the question is in the notes."""
+        """The best k passages, best first, accents ignored where none is typed; none where no word stands in any."""
         index = self.indexes[self.language(question)]
-        hits, _ = search_or_fold(index.exact, index.folded, question, k)
+        exact = index.exact if has_accents(question) else index.folded
+        hits, _ = search_or_fold(exact, index.folded, question, k)
         return [index.passages[hit.index] for hit in hits]
 
 
@@ -43,7 +50,6 @@ def indexed(folder: Path) -> Index:
     return Index(found, BM25(texts), BM25(texts, words=folded_words))
 
 
-def language_of(text: str) -> str:
-    """`vi` for a text with a letter that Vietnamese writes and English does not, otherwise `en`."""
-    letters = unicodedata.normalize("NFD", text.lower())
-    return "vi" if "đ" in letters or any(map(unicodedata.combining, letters)) else "en"
+def has_accents(text: str) -> bool:
+    """Whether a word of the text has a letter with an accent, or a đ."""
+    return words(text) != folded_words(text)

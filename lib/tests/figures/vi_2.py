@@ -245,7 +245,7 @@ FIGURES: list[tuple[str, Callable[[], object]]] = [
                    for layer in (0, config(QWEN).num_hidden_layers - 1))),
     ("Vector ({}; {}) có căn ấy bằng {} nên trở thành ({}; {})",
      lambda: (*VECTOR, f"{rms(VECTOR):g}", *(tenths(value, 1) for value in normed(VECTOR)))),
-    ("chia cho {} đầu (head), mỗi đầu làm với vector {} số",
+    ("chia cho {} đầu (head), mỗi đầu làm việc với vector {} số",
      lambda: (config(QWEN).num_attention_heads, head_size(QWEN))),
     ("được điểm {}, {} và {} sẽ nhận trọng số {}, {} và {}: hơn nhau hai điểm là phần chia đã gấp {} lần",
      lambda: (*SCORES, *numbers(softmax(SCORES)), tenths(math.exp(SCORES[0] - SCORES[1]), 1))),

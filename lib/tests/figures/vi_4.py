@@ -237,8 +237,7 @@ def default(name: str) -> object:
 FIGURES: list[Entry] = [
     ("logit cao nhất thuộc về ` Hà`, {}, kế đến là ` Hồ` với {}",
      lambda: tuple(short(logits(CAPITAL)[id].item()) for id in named(CAPITAL, " Hà", " Hồ"))),
-    ("Khoảng cách {} giữa hai logit ấy có nghĩa là ` Hà` dễ ra gấp {} lần ` Hồ`",
-     lambda: (short(lead()), short(math.exp(lead()), 1))),
+    ("hai logit ấy có nghĩa là ` Hà` dễ ra gấp {} lần ` Hồ`", lambda: short(math.exp(lead()), 1)),
     ("Sau *Tết Nguyên Đán là*, qwen2.5-coder-0.5b phân vân ngang với {} lựa chọn đều nhau; sau *Con mèo nhà tôi tên "
      "là* thì ngang với {}",
      lambda: (choices(TET), choices(CAT))),
@@ -279,7 +278,7 @@ FIGURES: list[Entry] = [
      lambda: (plain(SUPPOSED.penalties[1]), percent(digit_chance(SUPPOSED.penalties[1])),
               percent(digit_chance(SUPPOSED.penalties[1], "1")))),
     ("Đặt cả hai bằng {}, một token đã viết {} lần mất {} đơn vị logit, tức là tỉ lệ xác suất của nó so với một "
-     "token mới chỉ còn {} lần trước đó",
+     "token mới phải nhân với {}",
      lambda: (plain(SUPPOSED.presence), SUPPOSED.times, short(lowered(), 0), short(math.exp(-lowered())))),
     ("` Hà Nội` gồm {} token", lambda: tokens_of_a_name()),
     ("seed {} cho số đầu tiên là {}", lambda: (SUPPOSED.seed, short(drawn()[0], 4))),

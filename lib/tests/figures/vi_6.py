@@ -231,7 +231,7 @@ FIGURES: list[Entry] = [
         lambda: (SUPPOSED.context, round(pass_bytes(1, SUPPOSED.context) / 1e6)),
     ),
     (
-        "gộp {} người như thế, mỗi lượt ra ngần ấy token và tính đầu token chỉ tốn {} MB",
+        "gộp {} người như thế, mỗi lượt ra ngần ấy token và tính theo đầu token chỉ tốn {} MB",
         lambda: (
             SUPPOSED.readers,
             round(pass_bytes(SUPPOSED.readers, SUPPOSED.context) / SUPPOSED.readers / 1e6),
