@@ -29,6 +29,7 @@ MAIN, LADDER = ("direct", "v1", "v2"), ("told", "input", "result")
 FIRST_MOVES = ("v1", "v2", "told")  # where the model makes the first move itself
 LABELS = (*TOOLS, "ANSWER")
 LIMITS = {"max_turns": 4, "max_new_tokens": 64}
+DIRECT_LIMITS = {"max_turns": 1, "max_new_tokens": 128}  # there is one reply, and it may work its way to the answer
 K = 1  # passages that a search brings
 
 
@@ -163,7 +164,7 @@ def ask(model, question: dict, condition: str, **options) -> Episode:
 
     What was fed before is not fed again: clear `model.cache` first where tokens are counted.
     """
-    limits = LIMITS | ({"max_turns": 1} if condition == "direct" else {})
+    limits = DIRECT_LIMITS if condition == "direct" else LIMITS
     return run_agent(model, question["question"], protocol(condition, question), **limits, **options)
 
 

@@ -49,7 +49,7 @@ def test_without_tools_the_question_stands_alone():
     assert conditions.ask(model, question, "direct").status == "max_turns" and len(model.prompts) == 1
     episode = conditions.ask(ScriptedModel([{"text": " It is 21592, and", "truncated": True}]), question, "direct")
     assert (episode.status, episode.answer, episode.protocol["name"]) == ("answered", "It is 21592, and", "direct")
-    assert episode.protocol["tools"] == [] and episode.limits["max_turns"] == 1
+    assert episode.protocol["tools"] == [] and {**episode.limits, **conditions.DIRECT_LIMITS} == episode.limits
 
 
 def test_a_call_is_no_call_where_there_are_no_tools():

@@ -65,6 +65,7 @@ def compute(model, key: dict, tell: Tell) -> tuple[dict, dict]:
     return values, keep.seconds(episode)
 
 
-SETTINGS = {**conditions.LIMITS, "k": conditions.K, "conditions": CONDITIONS}
+SETTINGS = {"limits": conditions.LIMITS, "direct_limits": conditions.DIRECT_LIMITS, "k": conditions.K,
+            "conditions": CONDITIONS}
 EVALUATION = Evaluation("agent", __file__, MODELS, SETTINGS, keys, inputs, compute,
                         lambda values: keep.summary(values["episode"]))
