@@ -204,3 +204,18 @@ def mcnemar(only_a: int, only_b: int) -> float:
     if min(only_a, only_b) < 0:
         raise ValueError(f"{only_a} and {only_b} are no counts")
     return float(binomtest(only_a, only_a + only_b).pvalue) if only_a + only_b else 1.0
+
+
+def smallest_difference(n: int, discordant: int | None = None, alpha: float = 0.05) -> int | None:
+    """How many questions more one system must get right for McNemar's p below `alpha`; None if none is enough.
+
+    At best all questions on which they differ go one way; with `discordant`, so many of the `n` go one way or the
+    other. ValueError for counts that cannot be.
+    """
+    n, most = operator.index(n), operator.index(n if discordant is None else discordant)
+    if not 0 <= most <= n:
+        raise ValueError(f"{most} of {n} questions cannot differ")
+    pairs = [(won, 0) for won in range(n + 1)]
+    if discordant is not None:
+        pairs = [(most - lost, lost) for lost in range(most // 2, -1, -1)]
+    return next((won - lost for won, lost in pairs if mcnemar(won, lost) < alpha), None)

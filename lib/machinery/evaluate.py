@@ -2,6 +2,7 @@
 
 A row is computed once: what is there from the same code, model, settings and versions is kept, also after an
 interrupt. The committed file is only ever whole; until it can be, finished rows wait in results/run/evaluations/.
+Models that only the hub has are optional: computed where --model names them, and in the file once they were begun.
 """
 from __future__ import annotations
 
@@ -35,12 +36,17 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def choose(evaluation: Evaluation, names: list[str]) -> list[str]:
-    """The models asked for, all if none is; Stop for one that the evaluation doesn't have."""
+    """The models asked for, all required ones if none is; Stop for one that the evaluation doesn't have."""
     for name in names:
         if name not in evaluation.models:
             raise Stop(f"The evaluation {evaluation.name} has no model {name!r}; its models are: "
                        f"{', '.join(evaluation.models)}.")
-    return [name for name in evaluation.models if name in names or not names]
+    return [name for name in evaluation.models if name in (names or required(evaluation))]
+
+
+def required(evaluation: Evaluation) -> list[str]:
+    """The models without which the file isn't whole: all but those that only the hub has."""
+    return [name for name in evaluation.models if "wheels" in models.entry(name)]
 
 
 class Run:
@@ -77,25 +83,32 @@ class Run:
 
     def finish(self) -> int:
         """Write the committed file if all rows are there, and say how things stand."""
-        shown, name = self.store.shown(self.store.file), self.evaluation.name
-        lacking = list(dict.fromkeys(key["model"] for hash, key in self.rows.items() if hash not in self.made))
+        shown, name, wanted = self.store.shown(self.store.file), self.evaluation.name, self.wanted
+        lacking = list(dict.fromkeys(key["model"] for hash, key in wanted.items() if hash not in self.made))
         if lacking:
             bars.say(f"{name}: {self.state()}; {shown} is written when those of {', '.join(lacking)} are there too: "
                      f"{self.command(lacking)}.")
-        elif self.store.finish(self.origin, [self.made[hash] for hash in self.rows]):
-            bars.say(f"{name}: {len(self.rows)} rows are written to {shown}.")
+        elif self.store.finish(self.origin.only({key["model"] for key in wanted.values()}),
+                               [self.made[hash] for hash in wanted]):
+            bars.say(f"{name}: {len(wanted)} rows are written to {shown}.")
         else:
-            bars.say(f"{name}: {shown} holds all {len(self.rows)} rows, made from this code, these models and "
+            bars.say(f"{name}: {shown} holds all {len(wanted)} rows, made from this code, these models and "
                      "settings; nothing is to be done (--again computes them again).")
         return 0
 
+    @property
+    def wanted(self) -> dict[str, dict]:
+        """The rows of the required models, of those asked for, and of those of which a row is there."""
+        names = {*required(self.evaluation), *self.chosen, *(made.row["model"] for made in self.made.values())}
+        return {hash: key for hash, key in self.rows.items() if key["model"] in names}
+
     def state(self) -> str:
         """How many rows are there."""
-        return f"{len(self.made)} of {len(self.rows)} rows are there"
+        return f"{len(self.made)} of {len(self.wanted)} rows are there"
 
     def command(self, names: list[str]) -> str:
         """The command line that goes on with the rows of some models."""
-        some = names if len(names) < len(self.evaluation.models) else []
+        some = names if names != choose(self.evaluation, []) else []
         return " ".join(["python3 -m lib evaluate", self.evaluation.name, *(f"--model {name}" for name in some)])
 
 

@@ -242,6 +242,55 @@ def test_again_with_one_model_leaves_the_others_rows(toy):
     assert len(written()["rows"]) == len(KEYS)
 
 
+# --- models that only the hub has ---------------------------------------------
+
+HUB = "smollm2-360m"
+WITH_HUB = [{"model": model, "question": name} for model in (*MODELS, HUB) for name in QUESTIONS]
+HUB_ORDER = [evaluations.label(key) for key in WITH_HUB if key["model"] == HUB]
+
+
+@pytest.fixture
+def wider(toy) -> Toy:
+    """The toy evaluation with one more model, which only the hub has."""
+    toy.evaluation = replace(toy.evaluation, models=(*MODELS, HUB), keys=lambda: WITH_HUB)
+    return toy
+
+
+def test_a_model_of_the_hub_is_left_out_where_it_is_not_named(wider, capsys):
+    assert run() == 0 and wider.loaded == list(MODELS)
+    assert capsys.readouterr().out.endswith("toy: 4 rows are written to results/evaluations/toy.json.\n")
+    assert len(written()["rows"]) == 4 and [*written()["models"]] == list(MODELS)
+    assert run() == 0 and "holds all 4 rows" in capsys.readouterr().out
+
+
+def test_a_model_of_the_hub_that_is_named_comes_into_the_file(wider, capsys):
+    run()
+    wider.computed.clear()
+    assert run(HUB) == 0 and wider.computed == HUB_ORDER
+    assert len(written()["rows"]) == 6 and [*written()["models"]] == [*MODELS, HUB]
+    capsys.readouterr()
+    assert run() == 0 and "holds all 6 rows" in capsys.readouterr().out and len(written()["rows"]) == 6
+
+
+def test_a_model_of_the_hub_alone_waits_for_the_required_ones(wider, capsys):
+    assert run(HUB) == 0 and wider.computed == HUB_ORDER and not store.Store(NAME).file.exists()
+    assert ("2 of 6 rows are there; results/evaluations/toy.json is written when those of qwen2.5-coder-0.5b, "
+            "smollm2-135m are there too: python3 -m lib evaluate toy.\n") in capsys.readouterr().out
+    assert run() == 0 and len(written()["rows"]) == 6
+
+
+def test_a_model_of_the_hub_that_was_begun_has_to_be_finished(wider, capsys):
+    run()
+    wider.stop, wider.computed = {1: KeyboardInterrupt()}, []
+    assert run(HUB) == 130
+    said = capsys.readouterr().err
+    assert "5 of 6 rows are there: python3 -m lib evaluate toy --model smollm2-360m goes on." in said
+    wider.stop = {}
+    assert run() == 0 and len(growing()) == 1 and len(written()["rows"]) == 4
+    assert "is written when those of smollm2-360m are there too" in capsys.readouterr().out
+    assert run(HUB) == 0 and wider.computed == HUB_ORDER and len(written()["rows"]) == 6
+
+
 def test_the_variable_for_the_model_changes_nothing(toy, monkeypatch):
     monkeypatch.setenv("COURSE_MODEL", "no-such-model")
     assert run() == 0 and toy.loaded == list(MODELS)
@@ -412,6 +461,8 @@ def kept(*replies: str, question: str = "?") -> dict:
     ({"list": [1, {"b": 2}]}, {"list": [1, {"b": 3}]}, "list[2].b was 2 and is 3 now"),
     ({"list": [1]}, {"list": [1, 2]}, "list was a list of 1 and is a list of 2 now"),
     ({"a": "漢" * 90}, {}, f"a was '{'漢' * 59}… and is None now"), ({}, {"a": 0}, "a was None and is 0 now"),
+    ({"a": -1.2345}, {"a": -1.2346}, ""), ({"a": -1.2345}, {"a": -1.2445}, "a was -1.2345 and is -1.2445 now"),
+    ({"a": 1}, {"a": 1.0001}, "a was 1 and is 1.0001 now"),
     ({"gaps": [1], "made_from": "x"}, {"gaps": [2], "made_from": "y"}, "")])
 def test_differences_in_words(old, new, words):
     found = check.difference(old, new)
@@ -455,7 +506,7 @@ def test_unknown_names_are_met_with_the_known_ones(toy):
 
 @pytest.mark.parametrize("name", ["", "lop", "store", "../loop", "Vòng lặp"])
 def test_an_unknown_evaluation_lists_the_names(name):
-    with pytest.raises(Stop, match=f"There is no evaluation '{name}'; there are: loop."):
+    with pytest.raises(Stop, match=f"There is no evaluation '{name}'; there are: agent, loop, rag."):
         evaluations.find(name)
 
 

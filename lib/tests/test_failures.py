@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from lib.agent import Protocol, run_agent
+from lib.agent_log import judged
 from lib.failures import CLASSES, RULES, STATUSES, VERDICTS, Evidence, classify, holds, is_gold, numbers, tally
 from lib.lines import make_lines
 from lib.machinery import evaluations
-from lib.machinery.evaluations.judged import judged
 from lib.tests.scripted import ScriptedModel
 from lib.tests.test_cases import STATUSES as CASE_STATUSES
 from lib.tools import Result, shorten, tool
@@ -316,6 +316,8 @@ def test_counts_by_hand():
     lambda row: row["episode"]["turns"][0]["spans"][0].__setitem__(2, "nobody"),
     lambda row: row["episode"]["turns"][0]["findings"][0].pop("claim"),
     lambda row: row["episode"]["turns"][0]["results"][0].update(ok=1), lambda row: row.update(made_from="new"),
+    lambda row: row.update(first_move={}), lambda row: row.update(first_move=dict.fromkeys(
+        ("SEARCH", "CALC", "ANSWER"), 0.5)),
 ])
 def test_the_schema_refuses_a_spoilt_row(spoil):
     whole = row(PROXY, "wrong", ["SEARCH: web/0", "ANSWER: Nginx"])

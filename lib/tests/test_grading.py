@@ -15,7 +15,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from lib.evaluations import load_questions
-from lib.grading import VERDICTS, Verdict, grade, is_right, mcnemar, wilson
+from lib.grading import VERDICTS, Verdict, grade, is_right, mcnemar, smallest_difference, wilson
 
 Z = 1.959963984540054
 
@@ -46,6 +46,28 @@ def test_wilson_is_its_formula(n, data):
 def test_mcnemar_is_its_formula(a, b):
     tail = sum(comb(a + b, count) for count in range(min(a, b) + 1)) / 2 ** (a + b)
     assert mcnemar(a, b) == pytest.approx(min(1, 2 * tail), abs=1e-9) == mcnemar(b, a)
+
+
+@pytest.mark.parametrize("n, discordant, difference", [
+    (0, None, None), (5, None, None), (6, None, 6), (48, None, 6), (48, 0, None), (48, 5, None), (48, 6, 6),
+    (48, 7, 7), (48, 8, 8), (48, 9, 7), (48, 20, 10), (48, 48, 16)])
+def test_the_smallest_difference_that_shows(n, discordant, difference):
+    assert smallest_difference(n, discordant) == difference
+
+
+@given(st.integers(0, 60), st.data())
+def test_a_smaller_difference_does_not_show(n, data):
+    discordant = data.draw(st.integers(0, n))
+    found = smallest_difference(n, discordant)
+    for won in range((discordant + 1) // 2, discordant + 1):
+        lost = discordant - won
+        assert (mcnemar(won, lost) < 0.05) == (found is not None and won - lost >= found)
+
+
+@pytest.mark.parametrize("n, discordant", [(-1, None), (5, 6), (5, -1)])
+def test_differences_that_cannot_be(n, discordant):
+    with pytest.raises(ValueError, match="cannot differ"):
+        smallest_difference(n, discordant)
 
 
 @pytest.mark.parametrize("successes, n", [(-1, 5), (6, 5), (0, 0), (1, 0), (0, -1)])

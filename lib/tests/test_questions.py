@@ -9,11 +9,14 @@ from fractions import Fraction
 
 import pytest
 
+from lib.calculator import calculate
 from lib.evaluations import load_questions
+from lib.grading import grade
 from lib.machinery import notebooks
 from lib.tests import questions
 from lib.tests.questions import (
     COMMON,
+    FIELDS,
     NAMES,
     RARE,
     Corpus,
@@ -123,6 +126,48 @@ def test_the_readme_has_the_numbers(name):
     text = plain((FOLDER / "README.md").read_text(encoding="utf-8"))
     for said in (f"seed {DRAWS[FILES[name][0]][0]}", f"`{name}.jsonl` | {len(ROWS[name])},"):
         assert said in text
+
+
+# --- the core questions of the agent ------------------------------------------
+
+AGENT = load_questions("agent")
+REFERENCES = [row for row in AGENT if "file" in row]
+SUMS = {row["id"]: row for row in AGENT if "file" not in row}
+
+
+def test_the_questions_about_the_notes_are_drawn_with_a_seed():
+    answered = [row["id"] for row in ROWS["notes-en"] if row["gold_passages"] and row["kind"] != "arithmetic"]
+    drawn = random.Random(3).sample(answered, 6)
+    assert REFERENCES == [{"id": name, "file": "notes-en"} for name in drawn] and AGENT[:6] == REFERENCES
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_a_calculation_has_its_numbers_and_its_value(name):
+    row, number = SUMS[name], Fraction(SUMS[name]["gold"]["number"])
+    assert set(row) == FIELDS | {"expression", "self_contained"} and row["self_contained"] is True
+    assert (row["language"], row["kind"], row["gold_passages"]) == ("en", "arithmetic", [])
+    assert value(row["expression"]) == number == Fraction(row["answer"]) == calculate(row["expression"]).value
+    assert numbers(row["expression"]) <= numbers(row["question"].replace("%", "")) | {100}
+    assert grade(row["answer"], row["gold"]) == "correct" and row["question"][-1] in "?."
+    assert row["id"] not in {each["id"] for rows in ROWS.values() for each in rows}
+
+
+def test_the_calculations_are_of_the_chapters_kinds_and_one_is_worded_twice():
+    assert [*SUMS] == ["percentage", "difference-compute", "difference-what-is", "product-of-three"]
+    one, other = SUMS["difference-compute"], SUMS["difference-what-is"]
+    assert one["question"].removeprefix("Compute ").rstrip(".") == one["expression"]
+    assert other["question"].removeprefix("What is ").rstrip("?") == other["expression"] == one["expression"]
+    assert one["gold"] == other["gold"] and all(len(part) == 6 for part in one["expression"].split(" - "))
+    assert "%" in SUMS["percentage"]["question"] and SUMS["product-of-three"]["expression"].count("*") == 2
+    theirs = {2450, 103244, 101644, 1500, 32, 128}  # the chapter's own numbers
+    assert not theirs & {each for row in SUMS.values() for each in numbers(row["expression"])}
+
+
+def test_the_file_of_the_agent_is_plain_and_described():
+    raw = (FOLDER / "agent.jsonl").read_bytes().decode("utf-8")
+    assert [json.dumps(row, ensure_ascii=False) for row in AGENT] == raw.splitlines() and raw.endswith("}\n")
+    text = plain((FOLDER / "README.md").read_text(encoding="utf-8"))
+    assert f"`agent.jsonl` | {len(AGENT)}," in text and "seed 3" in text
 
 
 # --- the check itself: each fault is found ----------------------------------

@@ -14,9 +14,9 @@ import lib.machinery
 LIB = Path(lib.machinery.__file__).parents[1]
 ROOMS = [  # in import order
     "chat", "strict_json", "schema", "replies", "reader", "checks", "tools", "expression", "calculator", "passages",
-    "retrieval", "quantities", "denials", "claims", "grading", "timing", "text_stream", "prefix_cache", "generation",
-    "rag_prompt", "rag", "fast_linear", "models", "dense", "episode", "agent", "lines", "failures", "evaluations",
-    "trace", "show",
+    "retrieval", "quantities", "denials", "claims", "grading", "grader_trial", "timing", "text_stream",
+    "prefix_cache", "generation", "rag_prompt", "rag", "fast_linear", "models", "dense", "episode", "agent", "lines",
+    "failures", "evaluations", "conditions", "agent_log", "trace", "show",
 ]
 WITHOUT_TORCH = ROOMS[:ROOMS.index("text_stream")]
 CODE = sorted(path for path in LIB.rglob("*.py") if "tests" not in path.relative_to(LIB).parts)
@@ -60,7 +60,7 @@ def test_the_first_rooms_never_import_torch(room):
 
 
 def test_the_rooms_can_be_read_aloud():
-    assert sum(len((LIB / f"{room}.py").read_text(encoding="utf-8").splitlines()) for room in ROOMS) <= 4200
+    assert sum(len((LIB / f"{room}.py").read_text(encoding="utf-8").splitlines()) for room in ROOMS) <= 4800
 
 
 @pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(LIB).as_posix())

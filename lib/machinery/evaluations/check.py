@@ -67,8 +67,8 @@ def _values(old: object, new: object, place: str) -> Iterable[tuple[str, object,
     elif isinstance(old, list) and isinstance(new, list) and len(old) == len(new):
         for number, pair in enumerate(zip(old, new, strict=True), start=1):
             yield from _values(*pair, f"{place}[{number}]")
-    elif old != new:
-        yield place, old, new
+    elif old != new and not (isinstance(old, float) and isinstance(new, float) and abs(old - new) < NEAR_TIE):
+        yield place, old, new  # a logarithm of a probability moves in its fourth digit
 
 
 def _short(value: object, width: int = 60) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
 
@@ -23,6 +23,10 @@ class Origin:
     versions: dict[str, str]
     models: dict[str, dict]
     settings: dict
+
+    def only(self, names: set[str]) -> Origin:
+        """The same with the facts of these models alone."""
+        return replace(self, models={name: facts for name, facts in self.models.items() if name in names})
 
     def made_from(self, key: dict, inputs: object) -> str:
         """The hash of all that decides one row: 16 hexadecimal digits."""
