@@ -13,10 +13,15 @@ NEAR_TIE = 1e-3
 
 
 def read(path: Path) -> list[dict]:
-    """The generations of a COURSE_LEDGER file in order (no file: none)."""
+    """The generations of a COURSE_LEDGER file in order (no file: none), without those that were cancelled.
+
+    How far a cancelled one had come depends on the moment, and so does whether it had begun at all.
+    """
     if not path.exists():
         return []
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [each for each in (json.loads(line) for line in lines if line.strip())
+            if each.get("stop_reason") != "cancelled"]
 
 
 def generations_path(root: Path, number: str) -> Path:

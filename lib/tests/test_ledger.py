@@ -15,6 +15,13 @@ def test_no_file_is_no_generation(tmp_path):
     assert ledger.read(tmp_path / "ledger.jsonl") == []
 
 
+def test_what_was_cancelled_is_left_out(tmp_path):
+    kept, cancelled = generation([3]), generation([4]) | {"stop_reason": "cancelled"}
+    path = tmp_path / "ledger.jsonl"
+    path.write_text("".join(json.dumps(each) + "\n" for each in (cancelled, kept, cancelled)), encoding="utf-8")
+    assert ledger.read(path) == [kept]
+
+
 def test_one_generation_a_line_and_the_near_ties_of_all_notebooks(tmp_path):
     ledger.write(tmp_path, "02", [generation([5], [0.00001])])
     ledger.write(tmp_path, "01", [generation([3, 4], [0.5, 0.00042]), generation([], [])])

@@ -1,6 +1,7 @@
 """The evaluation `rag`: questions about the notes, asked alone, with the best k passages, the right one, and all."""
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from lib.evaluations import load_notes, load_questions
@@ -11,11 +12,12 @@ from lib.rag_prompt import Source, distinct, fit, rag_messages, source
 from lib.retrieval import BM25
 
 SMALL, LARGER = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
-NEW_TOKENS = 64
+NEW_TOKENS = 48
 FILES = ("notes-en", "article-rag", "notes-vi")
 DEPTHS = (1, 3, 5, 10, 30)
 USUAL = 3     # the depth at which every question is asked
 SWEPT = 12    # questions of each language that are asked at every depth
+CITED = f"k={USUAL}, citing"  # the same with a demand for the numbers of the passages
 WHOLE = "en"  # whose notes are pasted in whole; the Vietnamese ones do not fit into the model's context
 
 
@@ -35,13 +37,16 @@ def swept(language: str) -> list[str]:
 
 
 def keys() -> list[dict]:
-    """The rows: every question alone, with k passages and with its own; some deeper; the whole notes in one row."""
-    asked = [(each["id"], bool(each["gold_passages"])) for each in questions().values()]
-    chosen = {*swept("en"), *swept("vi")}
-    rows = [(SMALL, condition, name) for name, has_gold in asked for condition in
-            ("alone", *(f"k={k}" for k in DEPTHS if k == USUAL or name in chosen), *["gold"] * has_gold)]
+    """The rows: every question alone, with k passages, with its own; some otherwise; the whole notes in one row."""
+    asked, chosen = list(questions().values()), {*swept("en"), *swept("vi")}
+    rows = []
+    for each in asked:
+        depths = [f"k={k}" for k in DEPTHS if k == USUAL or each["id"] in chosen]
+        more = [CITED] * (each["id"] in chosen) + ["gold"] * bool(each["gold_passages"])
+        rows += [(SMALL, condition, each["id"]) for condition in ("alone", *depths, *more)]
     rows += [(SMALL, "whole", WHOLE)]
-    rows += [(LARGER, "gold", name) for name, has_gold in asked if has_gold]
+    rows += [(LARGER, "gold", each["id"]) for each in asked
+             if each["gold_passages"] and (each["language"] == "en" or each["id"] in chosen)]
     return [dict(zip(("model", "condition", "question"), row, strict=True)) for row in rows]
 
 
@@ -67,7 +72,7 @@ def given(key: dict) -> list[Source]:
     there = sources(question["language"])
     if key["condition"] == "gold":
         return [next(each for each in there if each.id == question["gold_passages"][0])]
-    k = int(key["condition"].removeprefix("k="))
+    k = int(re.search(r"\d+", key["condition"])[0])
     return [there[hit.index] for hit in index(question["language"]).search(question["question"], k)]
 
 
@@ -88,7 +93,7 @@ def compute(model, key: dict, tell: Tell) -> tuple[dict, dict]:
     messages, used = [{"role": "user", "content": question["question"]}], []
     if key["condition"] != "alone":
         used, _ = fit(model, question["question"], distinct(given(key)), question["language"], NEW_TOKENS)
-        messages = rag_messages(question["question"], used, question["language"])
+        messages = rag_messages(question["question"], used, question["language"], key["condition"] == CITED)
     values, seconds = reply(model, messages, tell)
     return {"passages": [each.id for each in used], **values}, seconds
 
