@@ -50,8 +50,24 @@ _ABSTAINS = re.compile(rf"""(?<!\w)(?:
   | {_BE_NOT}\s+(?:\w+\s+)?(?:{_GIVEN}\s+)?(?:in|by|from|part\s+of)\s+(?:\w+\s+){{0,3}}{_SOURCES}
   | (?:{_DO_NOT}|can\s+not)\s+be\s+(?:answered|determined|inferred|found|known)
   | {_NOTES}\s+(?:is|are)\s+(?:not\s+(?:available|given|sufficient|enough|provided)|unavailable|insufficient)
-  | (?:no|not\s+enough|insufficient)\s+(?:\w+\s+)?(?:information|mention)
+  | (?:no|(?:is|are|was)n't\s+enough|not\s+enough|insufficient)\s+(?:\w+\s+)?(?:information|mention|data|details?|record)
+      (?=\s*(?:$|[.,;:!?(])|\s+(?:about|on|in|of|for|to|that|regarding|was|is|are|available|given|provided|found|
+                                  here|there)\b)
   | there\s+is\s+no\s+answer
+  | {_NOTES}\s+(?:\w+\s+)?(?:(?:say|state|mention|contain|give|have|hold|provide|offer)s?|has)\s+
+      (?:nothing|no\s+(?:\w+\s+)?\w+)
+  | {_NOTES}\s+lacks?\s+(?:this|that|the|any)\s+(?:information|answer)
+  | {_NOTES}\s+never\s+{_GIVE}s?
+  | no\s+{_SOURCES}\s+{_GIVE}s?
+  | nothing\s+(?:\w+\s+){{0,4}}in\s+(?:the\s+)?{_SOURCES}
+  | (?:it|they|this|that)\s+{_DO_NOT}\s+(?:say|tell|state|mention|specify)
+  | (?:impossible|hard)\s+to\s+(?:say|tell|know|determine)
+  | (?:information|answer)\s+(?:is\s+|was\s+)?(?:(?:is|was)n't|not)\s+{_GIVEN}
+  | (?:information|answer|that|it)\s+(?:is|was)\s+missing\s+(?:from|in)\s+(?:\w+\s+){{0,3}}{_SOURCES}
+  | it's\s+(?:not\s+(?:there|given|known)|unknown) | answer\s+unknown
+  | (?:i|we)\s+(?:have|has)\s+not\s+found
+  | (?:i|we)\s+(?:\w+\s+)?(?:dunno|(?:found|see|know)\s+nothing|have\s+no\s+clue|was\s+(?:unable|not\s+able))
+  | (?:không|chưa)\s+(?:có\s+)?{_VI_NOTES}\s+nào\s+(?:\w+\s+)?{_VI_GIVEN}
   | (?:is|are|was|remains?)\s+(?:\w+\s+)?(?:unknown|not\s+known)(?=\s*(?:$|[.,;!?]|from|in|to\s+me))
   | (?:tôi|mình|em|chúng\s+tôi)\s+(?:\w+\s+){{0,2}}{_VI_NOT}\s+
       (?:biết|rõ|chắc|nhớ|tìm|trả\s+lời|xác\s+định|thông\s+tin|dữ\s+liệu)
@@ -64,10 +80,14 @@ _ABSTAINS = re.compile(rf"""(?<!\w)(?:
 )(?!\w)""", re.VERBOSE | re.IGNORECASE)
 _BARE = re.compile(r"""(?:sorry,?\s+|xin\s+lỗi,?\s+|the\s+answer\s+is\s+)?(?:
     (?:do\s+not|don't|dont)\s+know | unknown | not\s+known | not\s+sure | unsure | no\s+idea | n/a
-  | not\s+(?:found|given|stated|available|mentioned|specified|answerable) | unanswerable | no\s+answer
+  | not\s+(?:found|given|stated|available|mentioned|specified|provided|answerable) | unanswerable | no\s+answer
   | (?:cannot|can't|unable\s+to|not\s+able\s+to)\s+(?:answer|determine|tell|say|find|provide)
   | (?:không|chưa|chẳng|chả)\s+(?:biết|rõ|chắc)(?!\s*\w+\s*\?)
-)(?!\w)""", re.VERBOSE | re.IGNORECASE)
+  | không\s+(?:tìm\s+thấy|đề\s+cập|nêu|xác\s+định|ai\s+biết)
+)(?!\w)(?=\s*(?:$|[.;:!?,(…"')*-])
+  | \s+(?:in|from|by|at|to|for|on|yet|here|whether|if|what|which|who|how|why|where|when|about|this|that|the|it|of|any
+         |đâu|gì|trong|từ|theo|về|điều|câu|nữa|lắm|là|có|vì|được|ai|số|cái|này|đó|ở|ạ)(?!\w))
+""", re.VERBOSE | re.IGNORECASE)
 _CLAUSE_END = re.compile(r"[.;:!?,](?=\s|$)|\s(?:but|though|although|however|yet|nhưng|song|tuy)\s|\s[-–—]\s",
                          re.IGNORECASE)
 

@@ -80,6 +80,6 @@ def _fault(text: str, at: int) -> tuple[str, int]:
         return "unicode_digit", 1
     if name:
         return "function" if text.startswith("(", name.end()) else "word", len(name[0])
-    if _MARK.match(text, at):
+    if text[at] == "," and _MARK.match(text, at):
         return "group_separator", 2  # ,5
     return _FAULTS.get(text[at], "operator" if category == "Sm" else "syntax"), 1

@@ -196,6 +196,6 @@ def numbers(text: str) -> set[Fraction]:
     found = set()
     for numeral in NUMERAL.findall(text):
         for pattern, group, decimal in READINGS:
-            if pattern.fullmatch(numeral):
+            if len(numeral) <= 400 and pattern.fullmatch(numeral):
                 found.add(Fraction(numeral.replace(group, "").replace(decimal, ".")))
     return found

@@ -76,7 +76,7 @@ def check_gold(gold: dict | None, language: str = "en") -> None:
             raise ValueError(f"a tolerance is at least 0, and a unit a word or null: {gold!r}")
         return
     for texts in gold.values():
-        if isinstance(texts, str) or not all(isinstance(text, str) and re.search(r"\w", text) for text in texts):
+        if isinstance(texts, str) or not all(isinstance(one, str) and re.search(r"\w", tidy(one)) for one in texts):
             raise ValueError(f"text and rejected are lists of texts with a letter or digit: {gold!r}")
     if both := {_plain(text) for text in gold["text"]} & {_plain(text) for text in gold["rejected"]}:
         raise ValueError(f"accepted and rejected at once: {', '.join(sorted(both))}")
@@ -142,7 +142,8 @@ def _grade_text(line: str, gold: dict) -> Verdict:
     accepted, rejected = _spans(line, gold["text"]), _spans(line, gold["rejected"])
     longest = _outermost(accepted | rejected)
     named = [span for span in longest if not is_denied(line, *span)]
-    if {_plain(text) for text in gold["text"]} <= _POLAR and longest and longest[0][0] == 0:
+    is_polar = {_plain(text) for text in gold["text"]} <= _POLAR and not _both(line, longest)
+    if is_polar and longest and longest[0][0] == 0:
         named = longest[:1]  # 'Yes, there is no limit': the first word answers
     right, wrong = [span for span in named if span in accepted], [span for span in named if span in rejected]
     found = [line[start:end] for start, end in named or longest]
@@ -153,6 +154,13 @@ def _grade_text(line: str, gold: dict) -> Verdict:
     if accepted & set(longest):
         return Verdict("wrong", "it says that it is not the accepted text", found)
     return Verdict("wrong", "it names a rejected text" if wrong else "it names no accepted text", found)
+
+
+def _both(line: str, spans: list[tuple[int, int]]) -> bool:
+    """Whether the first two spans stand side by side, and the second alone: 'yes and no', not 'yes, no limit'."""
+    joined = r"[\s,;./]*(?:(?:and|or|but|và|hoặc|hay|nhưng)\s+)?"
+    return len(spans) > 1 and bool(re.fullmatch(joined, line[spans[0][1]:spans[1][0]], re.IGNORECASE)
+                                   and re.match(r"\s*(?:$|[.,;!?])", line[spans[1][1]:]))
 
 
 def _plain(text: str) -> str:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 MARKS = {"en": (",", "."), "vi": (".", ",")}  # between groups of three, before decimals
 LONGEST = 400  # characters of a numeral, and its largest power of ten; longer ones are not read
-CITATION = re.compile(r"\[\s*[0-9]{1,6}(?:\s*[,;–-]\s*[0-9]{1,6})*\s*\]")
+CITATION = re.compile(r"\[\s*[0-9]{1,40}(?:\s*[,;–-]\s*[0-9]{1,40})*\s*\]")
 
 _BETWEEN = r"[.,'’_\u00a0\u202f\u2009]"
 _NUMERAL = rf"(?:[0-9]{{1,3}}(?:[ ][0-9]{{3}}){{2,}}(?:[.,][0-9]+)?(?![0-9])|[0-9]+(?:{_BETWEEN}[0-9]+)*|\.[0-9]+)"
@@ -122,19 +122,22 @@ _UNITS = """
     millisecond ms msec millisecond mili_giây mili-giây; microsecond µs μs us microsecond; hour h hr hrs hour giờ;
     day day ngày; week week tuần; month month tháng; year year yr năm; byte b byte; kilobyte kb kilobyte;
     megabyte mb megabyte; gigabyte gb gigabyte; terabyte tb terabyte; kibibyte kib; mebibyte mib; gibibyte gib;
-    bit bit; token token tok toks; word word; character character char chars ký_tự kí_tự; parameter parameter param
-    tham_số; question question câu_hỏi; passage passage đoạn; message message tin_nhắn; layer layer lớp tầng;
+    bit bit; token token tok toks; word word từ; character character char chars ký_tự kí_tự; parameter parameter param
+    tham_số; question question câu_hỏi câu; passage passage đoạn; message message tin_nhắn; layer layer lớp tầng;
     step step bước; euro € euro eur; dollar $ usd dollar đô đô_la; pound £ gbp; yen ¥ yen jpy; dong ₫ đ đồng vnd;
     cent cent; metre m metre meter mét; kilometre km kilometre kilometer; centimetre cm; millimetre mm; gram g gram;
     kilogram kg kilogram; time x times lần; hertz hz; kilohertz khz; megahertz mhz; gigahertz ghz; watt w watt;
-    mile mile; foot ft foot feet; inch inch; litre l litre liter lít; millilitre ml; lb lb lbs; ounce oz ounce;
+    mile mile; foot ft foot feet; person person people; child child children; man man men; woman woman women;
+    permille ‰; inch inch; litre l litre liter lít; millilitre ml; lb lb lbs; ounce oz ounce;
     celsius celsius °c; fahrenheit fahrenheit °f
 """
 UNITS = {name.replace("_", " "): unit for unit, *names in map(str.split, _UNITS.split(";")) for name in names}
 _CURRENCY = re.compile(r"(?:([$€£¥₫])|(?<!\w)(usd|eur|gbp|vnd))\s?[-−–]?$", re.IGNORECASE)
-_PLAIN = {"times", "this", "was", "has", "does", "its", "always", "perhaps", "besides", "whereas", "means", "makes"}
+_PLAIN = {"times", "this", "was", "has", "does", "its", "always", "perhaps", "besides", "whereas", "means", "makes",
+          "degrees", "says", "seems", "follows", "runs", "uses"}
 _STOP = {"a", "an", "per", "each", "for", "in", "of", "and", "or", "to", "with", "is", "are", "was", "as", "by", "at",
-         "on", "from", "but", "not", "mỗi", "và", "hoặc", "là", "trong", "của", "cho", "với", "trên"}
+         "on", "from", "but", "not", "because", "since", "so", "when", "if", "it", "which", "that", "where", "while",
+         "plus", "overall", "then", "than", "mỗi", "và", "hoặc", "là", "trong", "của", "cho", "với", "trên"}
 
 
 def unit_named(word: str) -> str:
@@ -169,7 +172,7 @@ def _unit_before(before: str) -> str | None:
 
 def _unit_after(after: str) -> str | None:
     """The unit among the next three words, up to a mark or a small word: a known one, else the first plural noun."""
-    if sign := re.match(r"\s?([%€₫$£¥]|°\s?[CFcf])(?!\w)", after):
+    if sign := re.match(r"\s?([%‰€₫$£¥]|°\s?[CFcf])(?!\w)", after):
         return unit_named(sign[1])
     words = []
     while len(words) < 3 and (match := re.match(r"[\s-]?([^\W\d_]+(?:-giây)?)(?!\w)", after)):
@@ -191,7 +194,9 @@ _MARKUP = [(re.compile(pattern), to) for pattern, to in [
     (r"\\[dt]?frac\{([0-9]+)\}\{([0-9]+)\}", r"\1/\2"), (r"\\(?:times|cdot)(?![a-zA-Z])", "×"),
     (r"\\([%$#_&])", r"\1"), (r"\\[,;!]", "\u2009"), (r"\\[a-zA-Z]+|\\[()\[\]]|[{}]", " "),
     (r"\$(?=\S)([^$]*[^$\s])\$(?![0-9])", r" \1 "),
-    (r"</?[a-zA-Z][^<>]{0,40}>", " "), (r"(?<=[0-9])\*\*(?=[0-9(-])", "^"), (r"\*\*+|`+|^\s*#+\s", ""),
+    (r"</?(?:a|b|br|big|code|del|div|em|font|h[1-6]|hr|i|ins|kbd|li|mark|ol|p|pre|q|s|small|span|strike|strong|sub|sup|"
+     r"t[dhrt]|table|u|ul|var|answer)(?:\s[^<>]{0,80})?/?>", " "),
+    (r"(?<=[0-9])\*\*(?=[0-9(-])", "^"), (r"\*\*+|`+|^\s*#+\s", ""),
     (r"(?<![0-9)\s])\*|\*(?![0-9(\s])", ""), (r"(?<![^\W_])_+|_+(?![^\W_])", " "),
     (r"(?<=[0-9])(?<!(?<![0-9.])0)[xX](?=[0-9])", " × "),
     (r"(?<=[^\W\d_])\^[-+]?[0-9]+", ""), ("[‘’ʼ`]", "'"), ("[‐‑‒]", "-"),
