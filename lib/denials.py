@@ -50,8 +50,8 @@ _ABSTAINS = re.compile(rf"""(?<!\w)(?:
   | {_BE_NOT}\s+(?:\w+\s+)?(?:{_GIVEN}\s+)?(?:in|by|from|part\s+of)\s+(?:\w+\s+){{0,3}}{_SOURCES}
   | (?:{_DO_NOT}|can\s+not)\s+be\s+(?:answered|determined|inferred|found|known)
   | {_NOTES}\s+(?:is|are)\s+(?:not\s+(?:available|given|sufficient|enough|provided)|unavailable|insufficient)
-  | (?:no|(?:is|are|was)n't\s+enough|not\s+enough|insufficient)\s+(?:\w+\s+)?(?:information|mention|data|details?|record)
-      (?=\s*(?:$|[.,;:!?(])|\s+(?:about|on|in|of|for|to|that|regarding|was|is|are|available|given|provided|found|
+  | (?:no|(?:(?:is|are|was)n't|not)\s+enough|insufficient)\s+(?:\w+\s+)?
+      (?:information|mention|data|details?|record)(?=\s*(?:$|[.,;:!?(])|\s+(?:about|on|in|of|for|to|that|regarding|was|is|are|available|given|provided|found|
                                   here|there)\b)
   | there\s+is\s+no\s+answer
   | {_NOTES}\s+(?:\w+\s+)?(?:(?:say|state|mention|contain|give|have|hold|provide|offer)s?|has)\s+
