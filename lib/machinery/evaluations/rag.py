@@ -15,10 +15,11 @@ SMALL, LARGER = "qwen2.5-coder-0.5b", "qwen2.5-coder-1.5b"
 NEW_TOKENS = 48
 FILES = ("notes-en", "article-rag", "notes-vi")
 DEPTHS = (1, 3, 5, 10, 30)
+READ = (("en", "same words"), ("en", "name or number"))  # questions that the larger model gets its passage for
 USUAL = 3     # the depth at which every question is asked
 SWEPT = 12    # questions of each language that are asked at every depth
 CITED = f"k={USUAL}, citing"  # the same with a demand for the numbers of the passages
-WHOLE = "en"  # whose notes are pasted in whole; the Vietnamese ones do not fit into the model's context
+WHOLE = "en"  # whose notes are pasted in one after the other, as many as fit into the model's context
 
 
 @cache
@@ -45,8 +46,7 @@ def keys() -> list[dict]:
         more = [CITED] * (each["id"] in chosen) + ["gold"] * bool(each["gold_passages"])
         rows += [(SMALL, condition, each["id"]) for condition in ("alone", *depths, *more)]
     rows += [(SMALL, "whole", WHOLE)]
-    rows += [(LARGER, "gold", each["id"]) for each in asked
-             if each["gold_passages"] and (each["language"] == "en" or each["id"] in chosen)]
+    rows += [(LARGER, "gold", each["id"]) for each in asked if (each["language"], each["kind"]) in READ]
     return [dict(zip(("model", "condition", "question"), row, strict=True)) for row in rows]
 
 
@@ -99,8 +99,10 @@ def compute(model, key: dict, tell: Tell) -> tuple[dict, dict]:
 
 
 def whole(model, key: dict, tell: Tell) -> tuple[dict, dict]:
-    """All the notes before each question in turn, on one prefix cache that holds them: only the first one pays."""
-    used, replies, seconds = list(sources(key["question"])), [], []
+    """The notes before each question in turn, on one prefix cache that holds them: only the first one pays."""
+    asked = [questions()[name]["question"] for name in swept(key["question"])]
+    used, _ = fit(model, max(asked, key=len), list(sources(key["question"])), key["question"], NEW_TOKENS)
+    replies, seconds = [], []
     usual, model.cache = model.cache, PrefixCache(kept_tokens=model.context)
     try:
         for name in swept(key["question"]):
