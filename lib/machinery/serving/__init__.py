@@ -1,5 +1,6 @@
 """The endpoint: one model behind HTTP, for many readers. Each file can be read aloud; in the order of a request:
 
+connection   one connection, and the ends of all that waits for its reader
 guard        who may ask at all: names and origins, the size and the form of a request
 app          the routes, and every error as one sentence
 answer       the answer to a question, event by event: from the notes, or in steps with tools

@@ -1,7 +1,6 @@
 """Chat completions in OpenAI's form: the model's text, and the calls in it as structured data."""
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 import uuid
@@ -83,7 +82,7 @@ def usage(result: Generation) -> dict:
 
 
 async def _events(desk: Desk, wanted: Wanted) -> AsyncGenerator[dict]:
-    work = await asyncio.to_thread(completing, desk, wanted)
+    work = await desk.line.prepared(completing, desk, wanted)
     async with aclosing(desk.line.serve(work)) as events:
         async for event in events:
             yield event
