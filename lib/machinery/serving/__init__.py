@@ -7,6 +7,7 @@ answer       the answer to a question, event by event: from the notes, or in ste
 notes        the passages of the notes that a question is answered from
 held         text that may still become a tool call is held back
 wanted       what an OpenAI client may ask for
+parameters   the schemas of its tools
 completions  its answer in that form, whole or in chunks
 line         the line of readers before the one model
 events       server-sent events, and what happens when their reader leaves

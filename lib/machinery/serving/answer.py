@@ -1,11 +1,12 @@
 """The answer to a question, event by event: passages of the notes first, or an agent's steps, then the words.
 
-The events, each a dict with its `type`: waiting (ahead), sources (language, sources), step (name, arguments, ok,
-result), piece (text), aside (text: streamed before a call, and no answer), done (status, tokens, seconds; from the
-notes also cited, the numbers of sources, and unsupported, its figures that are in none) or error (message).
+The events, each a dict with its `type`: waiting (ahead), sources (language, sources), step (name, arguments, written,
+ok, result), piece (text), aside (text: streamed before a call, and no answer), done (status, tokens, seconds; from
+the notes also cited, the numbers of sources, and unsupported, its figures that are in none) or error (message).
 """
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -20,6 +21,7 @@ from lib.machinery.serve import MAX_PROMPT, MAX_TOKENS, PASSAGES, TURNS
 from lib.machinery.serving.held import Held
 from lib.machinery.serving.line import CLOSING, TOKENS, Line, Ticket
 from lib.machinery.serving.notes import Notes
+from lib.replies import Call
 from lib.tools import tool
 
 RESULT = 2_000  # characters of a tool's result: some 500 tokens of the prompt
@@ -161,9 +163,16 @@ class Steps:
         if turn.stop_reason != "cancelled" and (aside := self.held.close(reply.answer if is_answer else "")):
             self.ticket.emit({"type": "aside", "text": aside})
         for result in turn.results:
-            call = {"name": result.call.name, "arguments": result.call.arguments} if result.call else {}
-            self.ticket.emit({"type": "step", **call, "ok": result.ok, "result": result.text})
+            self.ticket.emit({"type": "step", **described(result.call), "ok": result.ok, "result": result.text})
         self.held = Held(self.ticket.piece)
+
+
+def described(call: Call | None) -> dict:
+    """A call as an event has it; `written` holds its arguments as text, since a browser rounds long numbers."""
+    if call is None:
+        return {}
+    written = ", ".join(json.dumps(value, ensure_ascii=False) for value in call.arguments.values())
+    return {"name": call.name, "arguments": call.arguments, "written": written}
 
 
 MODES = {"rag": from_notes, "agent": in_steps}

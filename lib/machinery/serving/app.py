@@ -1,6 +1,8 @@
 """The routes of the endpoint, and every error as one sentence."""
 from __future__ import annotations
 
+import json
+import re
 import unicodedata
 from collections.abc import Iterable
 from pathlib import Path
@@ -23,6 +25,9 @@ from lib.machinery.serving.wanted import Wanted
 PAGE = Path(__file__).parent / "page"
 FILES = {"/": "index.html", "/page.css": "page.css", "/page.js": "page.js", "/icon.svg": "icon.svg"}
 NO_TELEMETRY = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+NAME = re.compile(r"\w{1,40}", re.ASCII)
+WHOLE = {"Cache-Control": "no-cache", "Accept-Ranges": "none"}
+READ = ["GET", "HEAD"]
 
 
 def asked(question: str) -> str:
@@ -47,25 +52,35 @@ class Question(BaseModel):
 
 def create_app(desk: Desk, names: Iterable[str] = ()) -> FastAPI:
     """The endpoint as an ASGI application; `names` are those it may be called by beside addresses and localhost."""
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, telemetry=NO_TELEMETRY)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False,
+                  telemetry=NO_TELEMETRY)
     app.state.desk = desk
     app.add_middleware(Guard, names=tuple(names))
     for path in FILES:
-        app.add_api_route(path, page_file, methods=["GET", "HEAD"])
+        app.add_api_route(path, page_file, methods=READ)
     app.add_api_route("/answer", answer_question, methods=["POST"])
-    app.add_api_route("/healthz", health)
-    app.add_api_route("/v1/models", list_models)
+    app.add_api_route("/healthz", health, methods=READ)
+    app.add_api_route("/v1/models", list_models, methods=READ)
     app.add_api_route("/v1/chat/completions", complete, methods=["POST"])
     for kind, handler in HANDLERS.items():
         app.add_exception_handler(kind, handler)
     return app
 
 
+class Readable(JSONResponse):
+    """JSON in which half a character, which a model may write, becomes `?`."""
+
+    def render(self, content) -> bytes:
+        """The content as bytes."""
+        return json.dumps(content, ensure_ascii=False).encode(errors="replace")
+
+
 # --- the routes -------------------------------------------------------------
 
 async def page_file(request: Request) -> Response:
-    """The page and what belongs to it, as the files are."""
-    return FileResponse(PAGE / FILES[request.url.path], headers={"Cache-Control": "no-cache"})
+    """The page and what belongs to it, as the files are, always whole."""
+    request.scope["headers"] = [header for header in request.scope["headers"] if header[0] != b"range"]
+    return FileResponse(PAGE / FILES[request.url.path], headers=WHOLE)
 
 
 async def answer_question(request: Request, body: Question) -> Response:
@@ -96,7 +111,7 @@ async def complete(request: Request, body: Wanted) -> Response:
         chunks = completions.chunks(desk, body)
         return EventStream(await anext(chunks), chunks)
     whole = await unless_gone(request.receive, completions.whole(desk, body))
-    return JSONResponse(whole, 200 if whole is None or "error" not in whole else 500)
+    return Readable(whole, 200 if whole is None or "error" not in whole else 500)
 
 
 # --- errors -----------------------------------------------------------------
@@ -109,18 +124,18 @@ async def on_http_error(request: Request, error: HTTPException) -> Response:
 
 
 async def on_invalid(request: Request, error: RequestValidationError) -> Response:
-    """What is wrong with the first field that is; what was sent is never quoted."""
+    """What is wrong with the first field that is; what was sent is never quoted, but for a short name of a field."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return error_response(HTTPException(422, "The body is no JSON."))
-    place = ".".join(map(str, first["loc"][1:]))
+    place = ".".join(part for part in map(str, first["loc"][1:]) if NAME.fullmatch(part))[:60]
     message = first["msg"].removeprefix("Value error, ")
     return error_response(HTTPException(422, f"{place}: {message}" if place else message), place or None)
 
 
 async def on_full(request: Request, error: Full) -> Response:
-    """Too many wait already."""
-    sentence = f"Too many are waiting: try again in {RETRY_AFTER} seconds."
+    """Too many wait already, or the endpoint ends."""
+    sentence = str(error) or f"Too many are waiting: try again in {RETRY_AFTER} seconds."
     return error_response(HTTPException(503, sentence, {"Retry-After": str(RETRY_AFTER)}))
 
 

@@ -19,11 +19,17 @@ from starlette.responses import JSONResponse
 
 from lib.machinery.serve import MAX_BODY, READ_SECONDS
 from lib.machinery.serving.line import log, where
+from lib.strict_json import MAX_DEPTH, decode_whole
 
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
                                "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff", "Referrer-Policy": "no-referrer",
+}
+JSON_FAULTS = {
+    "bad_json": f"The body is no JSON in UTF-8, or is nested more than {MAX_DEPTH} deep, or holds half a character.",
+    "duplicate_key": "The body is no plain JSON: an object in it has a key twice.",
+    "non_finite": "The body is no plain JSON: a number in it is none, or too large.",
 }
 FAULT = "The endpoint failed at this request; its own log says where."
 HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[\w.-]+)(?::[0-9]{0,5})?")  # a name or an address, and a port
@@ -56,6 +62,7 @@ class Guard:
         try:
             body = await read(receive, headers)
             self.check(scope["method"], headers)
+            check_json(body)
         except HTTPException as error:
             await error_response(error)(scope, receive, send)
             return
@@ -117,6 +124,16 @@ async def read(receive, headers: Headers) -> bytes:
     if more:
         raise HTTPException(408, f"A request has to be here within {READ_SECONDS} seconds.", close)
     return body
+
+
+def check_json(body: bytes) -> None:
+    """HTTPException for a body that is no JSON as the standard has it; nothing of it is quoted."""
+    try:
+        code = decode_whole(body.decode("utf-8-sig"))[1] if body else ""
+    except UnicodeDecodeError:
+        code = "bad_json"
+    if code:
+        raise HTTPException(422, JSON_FAULTS[code])
 
 
 def again(body: bytes, receive):

@@ -25,7 +25,7 @@ log = logging.getLogger("lib.serve")
 
 
 class Full(Exception):
-    """As many readers wait as may; the next one has to come back later."""
+    """As many readers wait as may, or the endpoint ends, which its text says; come back later."""
 
 
 class Ticket:
@@ -35,7 +35,7 @@ class Ticket:
         self.work, self.loop = work, asyncio.get_running_loop()
         self.events: asyncio.Queue[dict] = asyncio.Queue(room)
         self.cancel, self.reason = threading.Event(), ""
-        self.tokens = 0  # computed for this reader
+        self.tokens, self.ended = 0, False  # computed for this reader; whether the last event is there
 
     def emit(self, event: dict) -> None:
         """Hand the reader an event, from the model's thread; never waits."""
@@ -48,6 +48,7 @@ class Ticket:
 
     def put(self, event: dict) -> None:
         """Queue an event; a reader whose queue is full counts as gone."""
+        self.ended = self.ended or event["type"] in LAST
         try:
             self.events.put_nowait(event)
         except asyncio.QueueFull:
@@ -117,8 +118,7 @@ class Line:
 
     async def prepared(self, make: Callable, *given):
         """What `make` returns, in a thread of its own, one at a time, and only where there is room. Raises Full."""
-        if self.is_full:
-            raise Full
+        self._check_room()
         self.preparing += 1
         try:
             return await asyncio.get_running_loop().run_in_executor(self._desk, faultless, make, *given)
@@ -134,12 +134,15 @@ class Line:
         finally:
             self._leave(ticket)
 
-    def _join(self, work: Callable[[Ticket], None]) -> Ticket:
+    def _check_room(self) -> None:
         if self.is_full:
-            raise Full
+            raise Full(ENDS["message"] if self.closed else "")
+
+    def _join(self, work: Callable[[Ticket], None]) -> Ticket:
+        self._check_room()
         ticket = Ticket(work)
         self.waiting.append(ticket)
-        if self.served:
+        if self.served and not (self.served.ended and len(self.waiting) == 1):  # else it is free in a moment
             ticket.put({"type": "waiting", "ahead": len(self.waiting)})
         self._advance()
         return ticket
