@@ -147,8 +147,8 @@ def test_steps_come_before_the_answer_and_no_call_is_ever_shown():
         kinds = [event["type"] for event in found]
         assert kinds.index("step") < kinds.index("piece") and "aside" not in kinds
         step = found[kinds.index("step")]
-        assert step == {"type": "step", "name": "multiply", "arguments": {"a": 1234, "b": 5678}, "ok": True,
-                        "result": "7006652"}
+        assert step == {"type": "step", "name": "multiply", "arguments": {"a": 1234, "b": 5678},
+                        "written": "1234, 5678", "ok": True, "result": "7006652"}
         assert text_of(found) == "1234 nhân 5678 bằng 7006652." and found[-1]["status"] == "answered"
         assert "".join(event["text"] for event in found if event["type"] == "piece") == text_of(found)
 

@@ -70,6 +70,27 @@ def test_it_knows_every_event_and_every_ending():
     assert STATUSES - {"cancelled"} <= endings and {"token_limit", "time_limit", "no_source"} <= endings
 
 
+def colour(name: str, scheme: int) -> str:
+    """A colour of the style sheet as rgb(…); scheme 0 is light, 1 is dark."""
+    digits = re.findall(rf"--{name}: #(\w{{6}})", TEXTS["page.css"])[scheme]
+    return f"rgb({', '.join(str(int(digits[start:start + 2], 16)) for start in (0, 2, 4))})"
+
+
+@pytest.mark.parametrize("scheme", [0, 1], ids=["light", "dark"])
+@pytest.mark.parametrize("behind", ["paper", "card"])
+def test_the_edges_of_what_is_typed_in_and_chosen_are_seen(scheme, behind):
+    assert contrast(colour("edge", scheme), colour(behind, scheme)) >= 3  # WCAG 2.2, 1.4.11
+    for rule in (r"textarea \{[^}]*", r"fieldset span \{[^}]*", r"\nbutton \{[^}]*"):
+        assert "solid var(--edge)" in re.search(rule, TEXTS["page.css"])[0]
+    assert "forced-colors: active" in TEXTS["page.css"]
+
+
+def test_what_speaks_by_itself(tags):
+    live = {attributes["id"] for _, attributes in tags if "aria-live" in attributes or "role" in attributes}
+    assert live == {"status", "answer", "doubt"} and '"output"' not in TEXTS["page.js"]
+    assert all(attributes.get("autocomplete") == "off" for tag, attributes in tags if tag == "button")
+
+
 def test_the_files_are_served_as_they_are():
     with endpoint("x") as here:
         for path, name in FILES.items():
@@ -202,6 +223,55 @@ def test_what_is_refused_is_told(visit, monkeypatch):
         page.keyboard.press("Enter")
         ended(page)
         assert page.locator("#answer").inner_text() == "Fine token."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("status, headers, body, sentence", [
+    (502, {}, "<h1>Bad Gateway</h1>", "The question was refused with status 502."),
+    (503, {"Retry-After": "10"}, "", "with status 503. Try again in 10 seconds."),
+    (503, {}, '{"error": {"message": "Too many."}}', "Too many."),
+    (200, {}, 'data: {"type": "done", "status": "answered", "cited": [9]}\n\n', "could not be shown"),
+    (200, {}, "", "The answer broke off"), (None, {}, "", "does it still run?")])
+def test_a_refusal_of_any_form_is_told(browser, status, headers, body, sentence):
+    with endpoint("x") as here:
+        page = browser.new_page()
+        page.set_default_timeout(30_000)
+        page.goto(here.url)
+        page.route("**/answer", lambda route: route.fulfill(status=status, headers=headers, body=body)
+                   if status else route.abort())
+        page.get_by_label("Your question").fill("What is a token?")
+        page.keyboard.press("Enter")
+        ended(page, sentence)
+        page.close()
+
+
+@pytest.mark.slow
+def test_keys_of_a_word_under_way_and_keys_held_down_do_nothing(visit):
+    with endpoint(250, "Again.", pause=0.02) as here:
+        page = visit(here)
+        page.get_by_label("Your question").fill("What is a token?")
+        page.keyboard.press("Enter")
+        page.locator("#answer").get_by_text("t3").wait_for()
+        for key in ("Escape', isComposing: true", "Escape', keyCode: 229"):
+            page.evaluate(f"""document.getElementById('question').dispatchEvent(
+                new KeyboardEvent('keydown', {{key: '{key}, bubbles: true}}))""")
+        ended(page)
+        page.evaluate("""document.getElementById('question').dispatchEvent(
+            new KeyboardEvent('keydown', {key: 'Enter', bubbles: true, repeat: true}))""")
+        assert len(here.model.prompts) == 1 and page.locator("#answer").inner_text().startswith("t0")
+
+
+@pytest.mark.slow
+def test_long_numbers_are_shown_as_they_are_and_no_language_stays(visit):
+    call = CALL.replace("1234", "12345678901234567890")
+    with endpoint(call, "Done.", "Một.") as here:
+        page = visit(here)
+        page.get_by_text("In steps").click()
+        page.get_by_label("Your question").fill("x")
+        page.keyboard.press("Enter")
+        ended(page)
+        assert page.locator("#steps code").inner_text() == "multiply(12345678901234567890, 5678)"
+        assert page.locator("#answer").get_attribute("lang") is None
 
 
 @pytest.mark.slow

@@ -80,6 +80,38 @@ def test_first_come_first_served_and_everyone_is_told_their_place():
     run(story())
 
 
+def test_nobody_waits_behind_an_answer_that_is_done():
+    async def story():
+        line, holds = Line(), threading.Event()
+
+        def work(ticket):
+            ticket.emit({"type": "done"})
+            holds.wait(10)
+        a = line.serve(work)
+        await last(a)
+        joining = asyncio.ensure_future(begun(line, Work("b", [], free=True)))
+        await asyncio.sleep(0.05)
+        holds.set()
+        stream, event = await joining
+        assert event == {"type": "waiting", "ahead": 0} and (await last(stream))["type"] == "done"
+    run(story())
+
+
+def test_those_whose_prompts_are_made_take_up_room():
+    async def story():
+        line, holds = Line(limit=1), threading.Event()
+        making = [asyncio.ensure_future(line.prepared(holds.wait, 10)) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        with pytest.raises(Full):
+            await line.prepared(int)
+        holds.set()
+        assert await asyncio.gather(*making) == [True, True] and await line.prepared(int) == 0
+        await line.close()
+        with pytest.raises(Full, match="shutting down"):
+            await line.prepared(int)
+    run(story())
+
+
 def test_the_line_is_full_and_then_has_room_again():
     async def story():
         line, order = Line(limit=1), []

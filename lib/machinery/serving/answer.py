@@ -1,12 +1,12 @@
 """The answer to a question, event by event: passages of the notes first, or an agent's steps, then the words.
 
-The events, each a dict with its `type`: waiting (ahead), sources (language, sources), step (name, arguments, ok,
-result), piece (text), aside (text: streamed before a call, and no answer), done (status, tokens, seconds; from the
-notes also cited, the numbers of sources, and unsupported, its figures that are in none) or error (message).
+The events, each a dict with its `type`: waiting (ahead), sources (language, sources), step (name, arguments, written,
+ok, result), piece (text), aside (text: streamed before a call, and no answer), done (status, tokens, seconds; from
+the notes also cited, the numbers of sources, and unsupported, its figures that are in none) or error (message).
 """
 from __future__ import annotations
 
-import asyncio
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -21,9 +21,11 @@ from lib.machinery.serve import MAX_PROMPT, MAX_TOKENS, PASSAGES, TURNS
 from lib.machinery.serving.held import Held
 from lib.machinery.serving.line import CLOSING, TOKENS, Line, Ticket
 from lib.machinery.serving.notes import Notes
+from lib.replies import Call
 from lib.tools import tool
 
 RESULT = 2_000  # characters of a tool's result: some 500 tokens of the prompt
+CHARACTERS = 8 * MAX_PROMPT  # of a prompt: text has some 4 in a token
 Work = Callable[[Ticket], None]
 
 
@@ -48,14 +50,16 @@ async def answer(desk: Desk, question: str, mode: str = "rag") -> AsyncGenerator
 
     Raises Full where too many wait, Unusable for what the model cannot be given, TooLong for too much of it.
     """
-    work = await asyncio.to_thread(MODES[mode], desk, question)  # retrieval, and the prompt
-    async with aclosing(desk.line.serve(work)) as events:        # the model in its thread, a bounded queue
+    work = await desk.line.prepared(MODES[mode], desk, question)  # retrieval, and the prompt
+    async with aclosing(desk.line.serve(work)) as events:         # the model in its thread, a bounded queue
         async for event in events:
             yield event
 
 
 def prompt(model: Model, messages: list[dict], tools: list[dict] | None = None) -> list[int]:
     """The ids of a prompt; Unusable where there are none, TooLong for more than the endpoint feeds."""
+    if len(str([messages, tools])) > CHARACTERS:  # looked at before the template and the tokenizer run
+        raise TooLong(f"The prompt has more than {CHARACTERS:,} characters; fewer tokens than that are read here.")
     try:
         ids = model.encode(messages, tools)
     except ValueError as error:
@@ -114,38 +118,61 @@ def in_steps(desk: Desk, question: str) -> Work:
     prompt(desk.model, protocol.opening(question), protocol.schemas)
 
     def work(ticket: Ticket) -> None:
-        start, steps = perf_counter(), Steps(ticket, protocol)
-        episode = run_agent(desk.model, question, protocol, TURNS, max_new_tokens=MAX_TOKENS, max_tokens=MAX_PROMPT,
+        start, model = perf_counter(), Rationed(desk.model)
+        steps = Steps(ticket, protocol, model)
+        episode = run_agent(model, question, protocol, TURNS, max_new_tokens=MAX_TOKENS, max_tokens=MAX_PROMPT + 1,
                             on_token=steps.on_token, on_turn=steps.on_turn, cancel=ticket.cancel)
         status = ticket.reason if episode.status == "cancelled" else episode.status
         finish(ticket, status, start, episode.turns)
     return work
 
 
+class Rationed:
+    """A model that writes at most MAX_TOKENS in all its replies; `left` is what remains of them."""
+
+    def __init__(self, model: Model):
+        self.model, self.left = model, MAX_TOKENS
+
+    def __getattr__(self, name: str):
+        return getattr(self.model, name)
+
+    def generate(self, ids: list[int], max_new_tokens: int = MAX_TOKENS, *rest, **options) -> Generation:
+        """A reply of the tokens that are left; with none left its caller has been stopped already."""
+        result = self.model.generate(ids, max(1, min(max_new_tokens, self.left)), *rest, **options)
+        self.left -= len(result.ids)
+        return result
+
+
 class Steps:
     """Turns an agent's tokens and turns into events, and stops it at the limit of tokens for all its turns."""
 
-    def __init__(self, ticket: Ticket, protocol: Protocol):
-        self.ticket, self.protocol = ticket, protocol
-        self.held, self.pieces = Held(ticket.piece), 0
+    def __init__(self, ticket: Ticket, protocol: Protocol, model: Rationed):
+        self.ticket, self.protocol, self.model = ticket, protocol, model
+        self.held = Held(ticket.piece)
 
     def on_token(self, text: str) -> None:
         """Stream what is certainly the answer's."""
         self.held.add(text)
-        self.pieces += 1
-        if self.pieces >= MAX_TOKENS:
-            self.ticket.stop(TOKENS)
 
     def on_turn(self, turn: Turn) -> None:
         """Close the turn: the rest of its answer, or its steps after words that were none; cut short, it stays."""
+        if self.model.left <= 0:
+            self.ticket.stop(TOKENS)
         reply = self.protocol.read(turn.text, turn.stop_reason == "length")
         is_answer = reply.answer and turn.stop_reason != "length"
         if turn.stop_reason != "cancelled" and (aside := self.held.close(reply.answer if is_answer else "")):
             self.ticket.emit({"type": "aside", "text": aside})
         for result in turn.results:
-            call = {"name": result.call.name, "arguments": result.call.arguments} if result.call else {}
-            self.ticket.emit({"type": "step", **call, "ok": result.ok, "result": result.text})
+            self.ticket.emit({"type": "step", **described(result.call), "ok": result.ok, "result": result.text})
         self.held = Held(self.ticket.piece)
+
+
+def described(call: Call | None) -> dict:
+    """A call as an event has it; `written` holds its arguments as text, since a browser rounds long numbers."""
+    if call is None:
+        return {}
+    written = ", ".join(json.dumps(value, ensure_ascii=False) for value in call.arguments.values())
+    return {"name": call.name, "arguments": call.arguments, "written": written}
 
 
 MODES = {"rag": from_notes, "agent": in_steps}

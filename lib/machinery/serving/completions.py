@@ -1,7 +1,6 @@
 """Chat completions in OpenAI's form: the model's text, and the calls in it as structured data."""
 from __future__ import annotations
 
-import asyncio
 import json
 import time
 import uuid
@@ -14,7 +13,7 @@ from lib.machinery.serving.answer import Desk, Work, prompt
 from lib.machinery.serving.events import PING, sse
 from lib.machinery.serving.guard import error_form
 from lib.machinery.serving.held import Held
-from lib.machinery.serving.line import CLOSING, Ticket
+from lib.machinery.serving.line import CLOSING, ENDS, Full, Ticket
 from lib.machinery.serving.wanted import Wanted
 from lib.replies import Call
 from lib.tools import parse_reply
@@ -83,7 +82,7 @@ def usage(result: Generation) -> dict:
 
 
 async def _events(desk: Desk, wanted: Wanted) -> AsyncGenerator[dict]:
-    work = await asyncio.to_thread(completing, desk, wanted)
+    work = await desk.line.prepared(completing, desk, wanted)
     async with aclosing(desk.line.serve(work)) as events:
         async for event in events:
             yield event
@@ -95,9 +94,11 @@ def _head(desk: Desk, kind: str) -> dict:
 
 
 async def whole(desk: Desk, wanted: Wanted) -> dict:
-    """The completion as one object, or an error in its place."""
+    """The completion as one object, or an error in its place; raises Full where the endpoint ends."""
     async with aclosing(_events(desk, wanted)) as events:
         last = [event async for event in events][-1]
+    if last is ENDS:
+        raise Full(last["message"])
     if last["type"] == "error":
         return {"error": error_form(last["message"], 500)}
     choice = {"index": 0, "message": last["message"], "logprobs": None, "finish_reason": last["finish"]}

@@ -25,7 +25,7 @@ log = logging.getLogger("lib.serve")
 
 
 class Full(Exception):
-    """As many readers wait as may; the next one has to come back later."""
+    """As many readers wait as may, or the endpoint ends, which its text says; come back later."""
 
 
 class Ticket:
@@ -35,7 +35,7 @@ class Ticket:
         self.work, self.loop = work, asyncio.get_running_loop()
         self.events: asyncio.Queue[dict] = asyncio.Queue(room)
         self.cancel, self.reason = threading.Event(), ""
-        self.tokens = 0  # computed for this reader
+        self.tokens, self.ended = 0, False  # computed for this reader; whether the last event is there
 
     def emit(self, event: dict) -> None:
         """Hand the reader an event, from the model's thread; never waits."""
@@ -48,6 +48,7 @@ class Ticket:
 
     def put(self, event: dict) -> None:
         """Queue an event; a reader whose queue is full counts as gone."""
+        self.ended = self.ended or event["type"] in LAST
         try:
             self.events.put_nowait(event)
         except asyncio.QueueFull:
@@ -73,11 +74,21 @@ class Ticket:
         """Do the work, in the model's thread; a fault in it is an event and a line in the log, without its text."""
         try:
             self.work(self)
-        except Exception as error:
+        except BaseException as error:  # the thread is ours alone: nothing else waits for it
             log.error("%s", where(error))
             self.emit(FAULT)
         if self.reason == CLOSING:
             self.emit(ENDS)
+
+
+def faultless(make: Callable, *given):
+    """What `make` returns; whatever would end the whole program becomes an exception that ends one request."""
+    try:
+        return make(*given)
+    except Exception:
+        raise
+    except BaseException as error:
+        raise RuntimeError(where(error)) from error
 
 
 def where(error: BaseException) -> str:
@@ -94,15 +105,25 @@ class Line:
         self.limit, self.seconds = limit, seconds
         self.waiting: deque[Ticket] = deque()
         self.served: Ticket | None = None
-        self.tokens, self.closed = 0, False
-        self._pool = ThreadPoolExecutor(1, "model")
+        self.tokens, self.closed, self.preparing = 0, False, 0
+        self._pool, self._desk = ThreadPoolExecutor(1, "model"), ThreadPoolExecutor(1, "prompts")
         self._free = asyncio.Event()
         self._free.set()
 
     @property
     def is_full(self) -> bool:
-        """Whether the next reader has to be sent away."""
-        return self.closed or len(self.waiting) >= self.limit
+        """Whether the next reader has to be sent away; those whose prompts are being made are here already."""
+        here = len(self.waiting) + bool(self.served) + self.preparing
+        return self.closed or here > self.limit
+
+    async def prepared(self, make: Callable, *given):
+        """What `make` returns, in a thread of its own, one at a time, and only where there is room. Raises Full."""
+        self._check_room()
+        self.preparing += 1
+        try:
+            return await asyncio.get_running_loop().run_in_executor(self._desk, faultless, make, *given)
+        finally:
+            self.preparing -= 1
 
     async def serve(self, work: Callable[[Ticket], None]) -> AsyncIterator[dict]:
         """The events of `work`, its places in the line first; closing the iterator stops the work. Raises Full."""
@@ -113,12 +134,15 @@ class Line:
         finally:
             self._leave(ticket)
 
-    def _join(self, work: Callable[[Ticket], None]) -> Ticket:
+    def _check_room(self) -> None:
         if self.is_full:
-            raise Full
+            raise Full(ENDS["message"] if self.closed else "")
+
+    def _join(self, work: Callable[[Ticket], None]) -> Ticket:
+        self._check_room()
         ticket = Ticket(work)
         self.waiting.append(ticket)
-        if self.served:
+        if self.served and not (self.served.ended and len(self.waiting) == 1):  # else it is free in a moment
             ticket.put({"type": "waiting", "ahead": len(self.waiting)})
         self._advance()
         return ticket
@@ -164,4 +188,5 @@ class Line:
         with suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 await self._free.wait()
-        self._pool.shutdown(wait=False)
+        for pool in (self._pool, self._desk):
+            pool.shutdown(wait=False, cancel_futures=True)

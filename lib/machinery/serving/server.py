@@ -1,6 +1,7 @@
 """The port, the start and the end: uvicorn in this thread (a command) or in one of its own (a notebook, a test)."""
 from __future__ import annotations
 
+import asyncio
 import errno
 import ipaddress
 import socket
@@ -12,9 +13,10 @@ from time import monotonic, sleep
 import uvicorn
 
 from lib.machinery import Stop
-from lib.machinery.serve import CONNECTIONS, HOST
+from lib.machinery.serve import HOST
 from lib.machinery.serving.answer import Desk
 from lib.machinery.serving.app import create_app
+from lib.machinery.serving.connection import Connection
 from lib.machinery.serving.line import Line
 from lib.machinery.serving.notes import Notes
 
@@ -27,18 +29,21 @@ class Server(uvicorn.Server):
     def __init__(self, model, listening: socket.socket, notes: Notes | None = None, names: Iterable[str] = ()):
         self.desk, self.listening = Desk(model, notes or Notes(), Line()), listening
         super().__init__(uvicorn.Config(
-            create_app(self.desk, names), http="h11", ws="none", loop="asyncio", lifespan="off", log_config=None,
+            create_app(self.desk, names), http=Connection, ws="none", loop="asyncio", lifespan="off", log_config=None,
             log_level="critical", access_log=False, server_header=False, proxy_headers=False,  # no line of a question
-            limit_concurrency=CONNECTIONS, timeout_graceful_shutdown=5))
+            timeout_graceful_shutdown=3))
 
     def serve_here(self) -> None:
         """Serve until Ctrl-C or `should_exit`."""
         self.run(sockets=[self.listening])
 
     async def shutdown(self, sockets=None) -> None:
-        """Stop what is under way, then what uvicorn does."""
+        """Stop what is under way, then what uvicorn does; whoever takes no answer is cut off."""
         await self.desk.line.close()
         await super().shutdown(sockets)
+        for connection in list(self.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)  # they learn of it
 
 
 def listen(host: str, port: int) -> socket.socket:

@@ -5,26 +5,34 @@ intent is refused: a temperature above 0, several choices, penalties, log probab
 """
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from lib.chat import check_messages
-from lib.tools import Tool, by_name
+from lib.machinery.serving.parameters import checked
+from lib.strict_json import decode_whole
+from lib.tools import Tool
 
 Zero = Annotated[float, Field(ge=0, le=0)]
 
 
 class _Form(BaseModel):
-    model_config = ConfigDict(extra="forbid")
+    """Every value has its own type, nothing is converted; null is as good as left out."""
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def without_nulls(cls, sent):
+        """What was sent, without what is null."""
+        return {name: value for name, value in sent.items() if value is not None} if isinstance(sent, dict) else sent
 
 
 class Function(_Form):
     """A function that the model may call, with the JSON Schema of its arguments."""
-    name: str = Field(min_length=1)
+    name: str = Field(min_length=1, max_length=64)
     description: str = ""
-    parameters: dict = Field(default_factory=lambda: {"type": "object", "properties": {}})
+    parameters: Annotated[dict, AfterValidator(checked)] = {"type": "object", "properties": {}}
     strict: bool | None = None
 
 
@@ -47,12 +55,9 @@ class CalledFunction(_Form):
     @property
     def values(self) -> dict:
         """The arguments as an object; ValueError where they are none."""
-        try:
-            values = json.loads(self.arguments or "{}")
-        except (ValueError, RecursionError):
-            values = None
-        if not isinstance(values, dict):
-            raise ValueError(f"the arguments of {self.name} are no JSON object")
+        values, code = decode_whole(self.arguments or "{}")
+        if code or not isinstance(values, dict):
+            raise ValueError("the arguments of a call are no JSON object")
         return values
 
 
@@ -61,6 +66,7 @@ class ToolCall(_Form):
     id: str
     type: Literal["function"] = "function"
     function: CalledFunction
+    index: int | None = None  # from a stream
 
 
 class TextPart(_Form):
@@ -78,8 +84,6 @@ class Message(_Form):
     name: str | None = None
     refusal: str | None = None
     annotations: Any = None
-    audio: None = None
-    function_call: None = None
 
     def plain(self) -> dict:
         """The message as the chat template takes it."""
@@ -91,6 +95,22 @@ class Message(_Form):
         return message
 
 
+def check_calls(messages: list[Message]) -> None:
+    """ValueError unless each call is answered once, by a tool message right behind it, and nothing else is."""
+    unanswered: set[str | None] = set()
+    for message in messages:
+        if message.tool_calls and message.role != "assistant":
+            raise ValueError("only an assistant's message has tool_calls")
+        if message.role == "tool":
+            if message.tool_call_id not in unanswered:
+                raise ValueError("a tool message needs the tool_call_id of a call right before it")
+            unanswered.remove(message.tool_call_id)
+        elif unanswered:
+            raise ValueError("a call needs its tool message before the next message")
+        else:
+            unanswered = {call.id for call in message.tool_calls or ()}
+
+
 class StreamOptions(_Form):
     """What a stream holds besides."""
     include_usage: bool = False
@@ -100,8 +120,8 @@ class StreamOptions(_Form):
 class Wanted(_Form):
     """The body of a request for a chat completion."""
     model: str
-    messages: list[Message] = Field(min_length=1)
-    tools: list[FunctionTool] | None = None
+    messages: list[Message] = Field(min_length=1, max_length=256)
+    tools: Annotated[list[FunctionTool], Field(max_length=64)] | None = None
     tool_choice: Literal["auto", "none"] | None = None
     stream: bool | None = False
     stream_options: StreamOptions | None = None
@@ -115,9 +135,13 @@ class Wanted(_Form):
     logprobs: Literal[False] | None = None
     parallel_tool_calls: Literal[True] | None = None
     response_format: dict[Literal["type"], Literal["text"]] | None = None
-    top_p: float | None = None  # this and the rest change nothing in a greedy answer
+    top_logprobs: Annotated[int, Field(ge=0, le=0)] | None = None
+    logit_bias: Annotated[dict, Field(max_length=0)] | None = None
+    modalities: Annotated[list[Literal["text"]], Field(min_length=1)] | None = None
+    top_p: Annotated[float, Field(ge=0, le=1)] | None = None  # this and the rest change nothing in a greedy answer
     seed: int | None = None
     user: str | None = None
+    prompt_cache_key: str | None = None
     safety_identifier: str | None = None
     metadata: dict | None = None
     store: bool | None = None
@@ -133,17 +157,15 @@ class Wanted(_Form):
 
     @model_validator(mode="after")
     def can_be_served(self) -> Wanted:
-        """What the rooms of the course refuse is refused here, with their sentences."""
+        """What no single field tells: the messages together, the tools' names, settings that need each other."""
         check_messages(self.conversation)
-        try:
-            by_name(self.offered)
-        except TypeError as error:
-            raise ValueError(str(error)) from None
-        ids = {call.id for message in self.messages for call in message.tool_calls or ()}
-        if any(message.role == "tool" and message.tool_call_id not in ids for message in self.messages):
-            raise ValueError("a tool message needs the tool_call_id of a call before it")
+        check_calls(self.messages)
+        if len({tool.function.name for tool in self.tools or ()}) < len(self.tools or ()):
+            raise ValueError("two tools share a name")
         if "" in self.stops:
             raise ValueError("a stop string has at least one character")
+        if self.stream_options and not self.stream:
+            raise ValueError("stream_options are for a stream: set stream to true")
         return self
 
     @property

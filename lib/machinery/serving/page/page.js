@@ -32,6 +32,7 @@ function begin(question) {
   part("asked").textContent = question;
   for (const id of ["answer", "steps", "passages", "cost", "doubt"]) part(id).replaceChildren();
   part("steps").hidden = part("sources").hidden = true;
+  for (const id of ["answer", "passages"]) part(id).removeAttribute("lang");
   busy(true);
   say("Asking …");
 }
@@ -65,10 +66,9 @@ const show = {
     part("answer").replaceChildren();
     step(element("li", text, "aside"));
   },
-  step: ({ name, arguments: given, ok, result }) => {
+  step: ({ name, written, ok, result }) => {
     const item = element("li", "", ok ? "" : "bad");
-    const values = Object.values(given || {}).map((value) => JSON.stringify(value)).join(", ");
-    item.append(element("code", name ? `${name}(${values})` : "a call that could not be read"), element("output", result));
+    item.append(element("code", name ? `${name}(${written})` : "a call that could not be read"), element("samp", result));
     step(item);
     say("Working in steps …");
   },
@@ -98,11 +98,22 @@ async function* events(body) { // data: … and an empty line; lines that begin 
   }
 }
 
+async function refusal(response) { // a proxy before the endpoint has no JSON to say
+  const text = await response.text(), later = response.headers.get("Retry-After");
+  try {
+    return JSON.parse(text).error.message;
+  } catch {
+    return `The question was refused with status ${response.status}.` + (later ? ` Try again in ${later} seconds.` : "");
+  }
+}
+
 async function ask(question, mode, signal) {
   const response = await fetch("answer", {
     method: "POST", signal, headers: { "Content-Type": "application/json" }, body: JSON.stringify({ question, mode }),
+  }).catch((error) => {
+    throw error.name === "AbortError" ? error : new Error("The endpoint does not answer: does it still run?");
   });
-  if (!response.ok) return say((await response.json()).error.message, true);
+  if (!response.ok) return say(await refusal(response), true);
   let last = "";
   for await (const event of events(response.body)) {
     show[event.type]?.(event);
@@ -120,7 +131,7 @@ async function submit() {
     await ask(question, document.querySelector("[name=mode]:checked").value, stopping.signal);
   } catch (error) {
     if (error.name === "AbortError") say("Stopped.");
-    else say("The endpoint does not answer: does it still run?", true);
+    else say(error.name === "Error" ? error.message : "The answer broke off or could not be shown: ask again.", true);
   } finally {
     stopping = null;
     const lost = [part("stop"), document.body].includes(document.activeElement);
@@ -134,13 +145,13 @@ part("form").addEventListener("submit", (event) => {
   submit();
 });
 part("stop").addEventListener("click", () => stopping?.abort());
+const composes = (event) => event.isComposing || event.keyCode === 229; // the key then belongs to a Vietnamese word
 part("question").addEventListener("keydown", (event) => {
-  const composing = event.isComposing || event.keyCode === 229; // Enter then ends a Vietnamese word, not the question
-  if (event.key === "Enter" && !event.shiftKey && !composing) {
+  if (event.key === "Enter" && !event.shiftKey && !composes(event)) {
     event.preventDefault();
-    submit();
+    if (!event.repeat) submit(); // a key held down asks once
   }
 });
 document.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") stopping?.abort();
+  if (event.key === "Escape" && !composes(event)) stopping?.abort();
 });
