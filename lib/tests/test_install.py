@@ -179,7 +179,7 @@ def test_the_packages_of_this_environment_are_sound():
     assert install.is_sound(next(iter(found)).locate_file("packaging-26.4.dist-info"))
 
 
-@pytest.mark.parametrize("one_disk, free, stops", [(True, 5.0e9, True), (True, 6.0e9, False), (False, 3.4e9, False),
+@pytest.mark.parametrize("one_disk, free, stops", [(True, 5.0e9, True), (True, 6.0e9, False), (False, 3.9e9, False),
                                                    (False, 2.0e9, True)])
 def test_space_is_counted_per_disk(one_disk, free, stops, paths, monkeypatch):
     monkeypatch.delenv("COURSE_MODEL", raising=False)
