@@ -18,8 +18,8 @@ MAX_SECONDS = 60         # of an answer, from its first step on
 TURNS = 5                # of an agent, its answer included
 PASSAGES = 3             # of the notes, given to the model with a question
 PIECES = MAX_TOKENS      # of an answer, in the queue to its reader: a whole answer fits, so the model never waits
-READ_SECONDS = 10        # that a request's body may take to come in; a slower one is told 408
-SEND_SECONDS = 30        # that a reader may take to accept one piece; after them it counts as gone
+READ_SECONDS = 10        # that a request may take to begin, and then its body to come in; a slow body is told 408
+SEND_SECONDS = 30        # that a reader may take to accept what was sent; after them it counts as gone
 PING = 15                # seconds without an event after which a comment keeps the connection open
 CONNECTIONS = 256        # open at once, idle ones included
 

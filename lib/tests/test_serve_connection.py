@@ -208,7 +208,7 @@ def test_a_reader_who_takes_nothing_is_cut_off(big, monkeypatch):
 @pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, GeneratorExit, MemoryError])
 @pytest.mark.parametrize("path, body, status", [("/answer", QUESTION, 200), ("/v1/chat/completions", CHAT, 500)])
 @pytest.mark.parametrize("where", ["encode", "generate"])
-def test_no_exception_of_a_model_is_silence(kind, path, body, status, where, monkeypatch, capfd):
+def test_no_exception_of_a_model_is_silence(kind, path, body, status, where, monkeypatch, capfd, caplog):
     def broken(*given, **options):
         raise kind("my secret question")
     with endpoint("x") as here:
@@ -217,7 +217,8 @@ def test_no_exception_of_a_model_is_silence(kind, path, body, status, where, mon
         assert response.status_code == (500 if where == "encode" else status) and '"error"' in response.text
         monkeypatch.undo()
         assert text_of(ask(here.client)) == "x"
-    assert "secret" not in "".join(capfd.readouterr()) + response.text
+    said = "".join(capfd.readouterr()) + caplog.text
+    assert "secret" not in said + response.text and f"{kind.__name__} in test_serve_connection.py" in said
 
 
 def test_an_agent_has_one_limit_of_tokens_even_where_tokens_have_no_text(monkeypatch):

@@ -71,7 +71,7 @@ class Guard:
         except asyncio.CancelledError:
             raise
         except BaseException as error:
-            log.error("%s", where(error))  # its place goes to the log, nothing of it to the reader
+            log.error("%s", where(error.__cause__ or error))  # its place goes to the log, nothing of it to the reader
             if not send.begun:  # else the answer breaks off
                 await error_response(HTTPException(500, FAULT))(scope, receive, send)
 
