@@ -5,7 +5,6 @@ origin      what decides a row: code, model, settings, versions; its hash tells 
 store       the rows on disk: the committed file, the one that grows while the work goes on, the seconds
 check       how a row computed again differs from the committed one
 keep        what is kept of an episode
-judged      what a row says of an agent's episode besides: verdict, class, counts (agent.schema.json)
 """
 from __future__ import annotations
 
