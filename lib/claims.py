@@ -96,24 +96,25 @@ _REFERENCE = re.compile(rf"""(?<!\w)(?:
 _OF = (r"\s(?:out of|of|trong(?: (?:tổng )?số)?|trên(?: tổng số)?)\s"
        r"(?:(?:the|its|all|their|these|those|cả|tất cả|tổng cộng)\s){0,2}")
 _TOTAL = re.compile(rf"(?:\s(?!(?:and|or|và|hoặc|hay)\s)[^\W\d_]+){{0,2}}{_OF}", re.IGNORECASE)
+_WHOLE = re.compile(rf"(?:how many|bao nhiêu|mấy)(?:\s[^\W\d_]+)?{_OF}([0-9]+(?:[.,][0-9]{{3}})*)", re.IGNORECASE)
 _PART = re.compile(r"(?<![\w.,/])([0-9]+)/([0-9]+(?:[.,][0-9]{3})*)(?![\w/]|[.,][0-9])")
+_NEXT = re.compile(r"\W{0,3}(\w+)")
 _JOINED = re.compile(r"\s*[-–,;/(]\s*|[%€₫]?[^\W\d_]*(?:\s[^\W\d_]+){0,4},?\s\(?"
                      r"(?:(?:or|hoặc|hay)(?:\s[^\W\d_]+){0,2}|and|to|và|đến|tới)\s[$€£]?", re.IGNORECASE)
 
 
 def parts(line: str, question: str, language: str = "en") -> str:
-    """The line with '7 of 12' where it reads 7/12 and the question asks for so many of 12."""
-    wholes = {each.value for each in quantities(question, language)
-              if re.search(rf"(?i){_OF}$", question[max(0, each.start - 40):each.start])}
+    """The line with '7 of 12' where it reads 7/12 and the question asks how many of 12."""
+    wholes = {numeral(whole, language) for whole in _WHOLE.findall(question)} - {None}
     return _PART.sub(lambda match: f"{match[1]} of {match[2]}" if numeral(match[2], language) in wholes else match[0],
                      line)
 
 
-def asides(line: str, named: list[Quantity], right: set[Quantity], asked: list[Quantity],
-           unit: str | None = None) -> set[Quantity]:
+def asides(line: str, named: list[Quantity], right: set[Quantity], unit: str | None = None, question: str = "",
+           language: str = "en") -> set[Quantity]:
     """Those of the numbers named that are no second answer beside the right ones, for which `unit` is asked.
 
-    They are references, totals, and what repeats a number of the question (`asked`) and is not joined to a right one.
+    They are references, totals, and what repeats the question and is not joined to a right one.
     """
     referred = {place for match in _REFERENCE.finditer(line) for place in range(*match.span())}
     aside = {each for each in named if each.start in referred and each.unit not in UNITS.values()}
@@ -124,5 +125,13 @@ def asides(line: str, named: list[Quantity], right: set[Quantity], asked: list[Q
             aside.add(other)
         if is_alike and right & {one, other} and _JOINED.fullmatch(gap):
             joined |= {one, other}
+    asked = [(each, _neighbours(question, each)) for each in quantities(question, language) + number_words(question)]
     return aside | {each for each in named if each not in joined and any(
-        each.value == other.value is not None and len({each.unit, other.unit} - {None}) < 2 for other in asked)}
+        each.value == other.value is not None and len({each.unit, other.unit} - {None}) < 2
+        and _neighbours(line, each) & words for other, words in asked)}
+
+
+def _neighbours(text: str, number: Quantity) -> set[tuple[int, str]]:
+    """The words before (0) and after (1) a number, but for a verb that any answer has."""
+    found = re.search(r"(?<!\w)(?!is\b|là\b)(\w+)\W{1,3}$", text[:number.start][-40:]), _NEXT.match(text, number.end)
+    return {(side, match[1].casefold()) for side, match in enumerate(found) if match}

@@ -44,9 +44,9 @@ _ABSTAINS = re.compile(rf"""(?<!\w)(?:
   | (?:i|we)\s+{_DO_NOT}\s+(?:\w+\s+)?have\s+(?:\w+\s+){{0,3}}(?:information|data|answer|details?|knowledge|access)
   | (?:i|we)\s+(?:\w+\s+)?(?:am|are)\s+(?:not\s+(?:sure|certain|aware|able)|unsure|uncertain|unable)
   | i'm\s+(?:\w+\s+)?(?:not\s+(?:sure|certain|aware|able)|unsure|uncertain|unable) | there\s+is\s+no\s+answer
-  | (?:i|we)\s+have\s+no\s+(?:idea|information|data|answer|knowledge|way)
+  | (?:i|we)\s+have\s+no\s+(?:idea|information|data|answer|knowledge|way) | (?:i|we)\s+(?:have|has)\s+not\s+found
   | {_NOTES}\s+(?:\w+\s+){{0,4}}{_DO_NOT}\s+(?:\w+\s+)?(?:{_GIVE}|know)
-  | (?:none|neither)\s+of\s+the\s+(?:\w+\s+)?{_NOTES}\s+(?:\w+s?)
+  | (?:none|neither)\s+of\s+the\s+(?:\w+\s+)?{_NOTES}\s+(?:\w+s?) | answer\s+unknown
   | {_BE_NOT}\s+(?:\w+\s+){{0,2}}(?:mentioned|stated|specified|disclosed)
   | {_BE_NOT}\s+(?:\w+\s+)?(?:{_GIVEN}\s+)?(?:in|by|from|part\s+of)\s+(?:\w+\s+){{0,3}}{_SOURCES}
   | (?:{_DO_NOT}|can\s+not)\s+be\s+(?:answered|determined|inferred|found|known)
@@ -59,10 +59,9 @@ _ABSTAINS = re.compile(rf"""(?<!\w)(?:
   | {_NOTES}\s+lacks?\s+(?:this|that|the|any)\s+(?:information|answer)
   | {_NOTES}\s+never\s+{_GIVE}s? | no\s+{_SOURCES}\s+{_GIVE}s? | nothing\s+(?:\w+\s+){{0,4}}in\s+(?:the\s+)?{_SOURCES}
   | (?:it|they|this|that)\s+{_DO_NOT}\s+(?:say|tell|state|mention|specify)
-  | (?:impossible|hard)\s+to\s+(?:say|tell|know|determine)
+  | (?:impossible|hard)\s+to\s+(?:say|tell|know|determine) | it's\s+(?:not\s+(?:there|given|known)|unknown)
   | (?:information|answer)\s+(?:is\s+|was\s+)?(?:(?:is|was)n't|not)\s+{_GIVEN}
   | (?:information|answer|that|it)\s+(?:is|was)\s+missing\s+(?:from|in)\s+(?:\w+\s+){{0,3}}{_SOURCES}
-  | it's\s+(?:not\s+(?:there|given|known)|unknown) | answer\s+unknown | (?:i|we)\s+(?:have|has)\s+not\s+found
   | (?:i|we)\s+(?:\w+\s+)?(?:dunno|(?:found|see|know)\s+nothing|have\s+no\s+clue|was\s+(?:unable|not\s+able))
   | (?:không|chưa)\s+(?:có\s+)?{_VI_NOTES}\s+nào\s+(?:\w+\s+)?{_VI_GIVEN}
   | (?:is|are|was|remains?)\s+(?:\w+\s+)?(?:unknown|not\s+known)(?=\s*(?:$|[.,;!?]|from|in|to\s+me))

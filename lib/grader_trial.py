@@ -45,18 +45,14 @@ class Gold:
         return _expected(self.question)[0]
 
     @property
-    def language(self) -> str:
-        """The language of the question."""
-        return self.question["language"]
-
-    @property
     def unit(self) -> str | None:
         """The unit of a number, if one is asked for."""
         return self.question["gold"].get("unit")
 
     def frame(self, name: str, *parts: str) -> str:
         """Words of the language around some answers, each number with its unit."""
-        return FRAMES[self.language][name].format(*(f"{part} {self.unit}" if self.unit else part for part in parts))
+        words = FRAMES[self.question["language"]][name]
+        return words.format(*(f"{part} {self.unit}" if self.unit else part for part in parts))
 
 
 def localised(number: str, language: str, groups: bool = False) -> str:
@@ -78,7 +74,7 @@ def _of(kind: str, make: Template) -> Template:
 
 def _thousands(gold: Gold) -> str | None:
     number = gold.question["gold"]["number"]
-    return localised(number, gold.language, groups=True) if abs(Fraction(number)) >= 1000 else None
+    return localised(number, gold.question["language"], groups=True) if abs(Fraction(number)) >= 1000 else None
 
 
 def _other_unit(gold: Gold) -> str | None:
@@ -88,12 +84,12 @@ def _other_unit(gold: Gold) -> str | None:
 
 def _more_digits(gold: Gold) -> str | None:
     longer = gold.question["gold"]["number"] + "7"
-    return None if is_within(longer, gold.question["gold"]) else localised(longer, gold.language)
+    return None if is_within(longer, gold.question["gold"]) else localised(longer, gold.question["language"])
 
 
 def _expression(gold: Gold) -> str | None:
     worked = gold.question.get("expression")
-    return f"{worked} = {gold.answer}" if worked and gold.language == "en" else None
+    return f"{worked} = {gold.answer}" if worked and gold.question["language"] == "en" else None
 
 
 RIGHT: dict[str, Template] = {
@@ -102,7 +98,7 @@ RIGHT: dict[str, Template] = {
     "with its unit": lambda gold: f"{gold.answer} {gold.unit}" if gold.unit else None,
     "thousands mark": _of("number", _thousands),
     "more zeros": _of("number", lambda gold: gold.answer + ("0" if "." in gold.question["gold"]["number"] else
-                                                          MARKS[gold.language][1] + "0")),
+                                                          MARKS[gold.question["language"]][1] + "0")),
     "markup": lambda gold: f"**{gold.answer}**",
     "in brackets": lambda gold: f"({gold.answer})",
     "capitals": _of("text", lambda gold: gold.answer.upper()),

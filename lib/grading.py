@@ -108,8 +108,8 @@ def _grade_number(line: str, gold: dict, language: str, question: str) -> Verdic
     other = [each for each in named if not _is_value(each, gold)]
     if right and other:
         asked = quantities(question, language) + number_words(question)
-        echoed = [] if any(_is_gold(each, gold) for each in asked) else asked
-        aside = asides(line, named, {*right}, echoed, gold["unit"] and unit_named(gold["unit"]))
+        echoed = "" if any(_is_gold(each, gold) for each in asked) else question
+        aside = asides(line, named, {*right}, gold["unit"] and unit_named(gold["unit"]), echoed, language)
         other = other if aside.issuperset(right) else [each for each in other if each not in aside]
     found = [line[each.start:each.end] for each in named or numbers]
     if right and other:

@@ -15,7 +15,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from lib.evaluations import load_questions
+from lib.grader_trial import localised
 from lib.grading import VERDICTS, Verdict, grade, is_right, mcnemar, smallest_difference, wilson
+from lib.quantities import quantities, tidy
 
 Z = 1.959963984540054
 
@@ -171,6 +173,25 @@ def test_a_number_of_the_question_beside_the_gold_one_is_no_second_answer(value,
     for text in (b, question, f"{question} {grouped(value + other + 1, language)}", f"It has {b} layers."):
         assert grade(text, gold, language, question) == "wrong", text
     assert grade(way.format(a=a, b=b), gold, language, f"{question} Not {a}?") == "ambiguous"
+
+
+SECONDS = ["{b}", "It is {b}.", "{a} or {b}", "{b} hoặc {a}", "{a}, {b}", "between {b} and {a}", "từ {b} đến {a}",
+           "{a}; {b}",
+           "{a} ({b})", "{b}-{a}", "not {a}, but {b}", "{a} or rather {b}", "maybe {a}, maybe {b}", "{a}? {b}",
+           "{a}. No, {b}", "First {a}, then {b}", "{a} is wrong, it is {b}"]
+
+
+@pytest.mark.parametrize("name", ["notes-en", "notes-vi", "notes-en-asked-in-vi", "notes-vi-asked-in-en"])
+def test_a_second_answer_taken_from_the_question_is_never_right(name):
+    for row in load_questions(name):
+        gold, asked = row["gold"], tidy(row["question"])
+        if gold is None or "number" not in gold:
+            continue
+        answer = localised(gold["number"], row["language"])
+        for each in quantities(asked, row["language"]):
+            replies = [way.format(a=answer, b=asked[each.start:each.end]) for way in SECONDS]
+            right = [reply for reply in replies if grade(reply, gold, row["language"], asked) == "correct"]
+            assert not right, (row["id"], right)
 
 
 @given(TEXTS)
