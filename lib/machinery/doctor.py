@@ -164,13 +164,13 @@ def importable() -> Findings:
 
 
 def models(deep: bool) -> Findings:
-    """Which models are ready; with `deep`, whether their bytes are still the right ones."""
+    """Which models are ready, and those of the registry; with `deep`, whether every byte is still the right one."""
     from lib import models as registry
     from lib.machinery import fetch
     for name in preflight.models_needed():
         if not registry.is_ready(name):
             yield Finding("warn", f"model {name}: not here yet, or not whole", f"python3 -m lib fetch {name}")
-        elif faults := (fetch.verify(name, deep=True) if deep else []):
+        elif faults := fetch.verify(name, deep):
             yield Finding("fault", f"model {name}: {'; '.join(faults)}",
                           f"remove {registry.folder(name)} and run python3 -m lib fetch {name}")
         else:

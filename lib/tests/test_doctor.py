@@ -126,8 +126,9 @@ def test_whether_lib_can_be_imported_elsewhere_is_really_tried(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("ready, deep, faults, level, words", [
-    (False, False, [], "warn", "fetch"), (True, False, ["bad"], "ok", "ready"), (True, True, [], "ok", "every hash"),
+    (False, False, [], "warn", "fetch"), (True, False, [], "ok", "ready"), (True, True, [], "ok", "every hash"),
     (True, True, ["model.safetensors: other bytes"], "fault", "other bytes"),
+    (True, False, ["tokenizer.json is not the one in the registry"], "fault", "not the one in the registry"),
 ])
 def test_models_are_told_ready_or_not(ready, deep, faults, level, words, monkeypatch):
     from lib import models
