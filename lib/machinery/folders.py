@@ -43,8 +43,8 @@ def finish(folder: Path, name: str, source: dict[str, str], parameters: int, kno
     files = {file: {"bytes": path.stat().st_size, "sha256": known.get(file) or sha256(path)}
              for file, path in _files(folder)}
     for file, found, expected in unlike_registry(name, files):
-        raise Stop(f"{file} of {name} came out otherwise than recorded (SHA-256 {found[:12]}…, not {expected[:12]}…); "
-                   "nothing was kept: check that the pinned packages are installed.")
+        raise Stop(f"{file} of {name} came out otherwise than recorded (SHA-256 {found[:12]}…, not "
+                   f"{expected[:12]}…); nothing was kept: check that the pinned packages are installed.")
     write_json(folder / MANIFEST, {
         "name": name, "source": source, "conversion": models.CONVERSION, "parameters": parameters,
         "files": files, "header_sha256": models.header_hash(folder / WEIGHTS)})

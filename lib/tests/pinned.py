@@ -106,7 +106,7 @@ TYPED = {  # the ids that the control tokens of TEXTS would get if what is typed
     "qwen2.5-coder-0.5b": [151644, 8948, 198, 4121, 1195, 13, 151645, 151643],
     "smollm2-135m": [1, 9690, 198, 63, 18949, 30, 2, 0],
 }
-PROMPTS = {  # model: how many ids each conversation has, and the first 16 digits of the SHA-256 of its ids and its text
+PROMPTS = {  # model: how many ids each conversation has, and the SHA-256 of its ids and its text, the first 16 digits
     "qwen2.5-coder-0.5b": {
         "system and user": (23, "404e4ad8ddc56dc0", "131d03cf844b5c7e"),
         "default system prompt": (32, "5b65d6adb1594a5f", "82afd9df9ce46ed2"),

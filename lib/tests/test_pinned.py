@@ -53,8 +53,8 @@ def digest(text: str) -> str:
 
 def otherwise(name: str, what: str, found: object, library: str) -> str:
     """What to say of a tokenizer or template that gives something else than pinned."""
-    return (f"{name} now makes {found} of {what!r}: {library} {version(library)}, or the model's own file, is another "
-            f"one than when this was pinned, and {RECORD}")
+    return (f"{name} now makes {found} of {what!r}: {library} {version(library)}, or the model's own file, is "
+            f"another one than when this was pinned, and {RECORD}")
 
 
 @pytest.mark.parametrize("text", TEXTS)
