@@ -19,7 +19,7 @@ FILE = ROOT / "environment.yml"
 LISTS = ["requirements*.txt", "requirements*.in", "constraints*.txt", "setup.py", "setup.cfg", "Pipfile*", "*.lock",
          "poetry.toml", "pixi.toml", "pylock*.toml", "environment*.yaml", "environment-*.yml", "conda-lock*"]
 WRITTEN = (".md", ".yml", ".yaml", ".toml", ".cfg", ".ini", ".sh", "")  # kinds of files that could name a version
-on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the list was made on Linux; others need other packages")
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="the list was made on Linux")
 NAMED = re.compile(r"([\w.-]+)(?:==| )(\d+\.\d+\.\d+)\b")
 HINT = "run `python3 -m lib doctor`, or give `python3 -m lib run` in a folder without .venv"
 
