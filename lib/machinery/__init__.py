@@ -9,7 +9,7 @@ long runs   evaluate, evaluations (the evaluations themselves, a module each, an
 peers       extras (libraries that bench, segment and the slow tests compare with, use or drive), segment
 the gate    gate, stages, reexecute, strict (the pytest plugin), outputs, structure, canaries, junit
 the endpoint    serve (its limits and the command), serving (a folder: in the order of a request)
-this machine    doctor, second_kernel, clean
+this machine    doctor, facts, second_kernel, clean
 """
 import sys
 
