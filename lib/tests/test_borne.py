@@ -114,5 +114,6 @@ def test_a_figure_may_be_given_each_for_a_reason(given, faults):
     assert borne.faults(made) == [f"cell prose: {fault}" for fault in faults]
 
 
-def test_further_reading_is_not_looked_at():
-    assert len(borne.faults(notebook(prose="## Further reading\n\n7 papers\n\n## Next\n\n8 lines"))) == 1
+def test_a_number_without_noun_needs_a_word_of_its_own_sentence():
+    assert is_borne("the wait: 43", "The wait is long. It came to 43.") is False
+    assert is_borne("the wait: 43", "The wait is long. The wait came to 43.") is True

@@ -53,7 +53,9 @@ def test_ordinary_prose_has_no_figures(text):
     ("10-fold", "times", "10-fold"), ("twice as long", "times", "twice as"),
     ("twice the tokens", "times", "twice the"),
     ("called five times, then", "times done", "five times"), ("half of the questions", "part", "half"),
-    ("two thirds of them", "part", "two thirds"), ("a quarter of its", "part", "a quarter")])
+    ("two thirds of them", "part", "two thirds"), ("a quarter of its", "part", "a quarter"),
+    ("two-thirds of", "part", "two-thirds"),
+    ("the wait triples", "times", "triples"), ("it doubles", "times", "doubles")])
 def test_kinds(text, kind, written):
     figure, = figures(text)
     assert (figure.kind, str(figure)) == (kind, written)

@@ -98,9 +98,8 @@ def _strange(cell: NotebookNode) -> set[str]:
     """What the metadata of a cell hold that no part of the course knows, or must not know."""
     given = cell.metadata.get("course", {})
     unknown = set(given) - _COURSE.get(cell.cell_type, set()) if isinstance(given, dict) else {"course"}
-    tags = set(cell.metadata.get("tags", []))
-    return (set(cell.metadata) - _CELL_METADATA) | unknown | (tags - {notebooks.UNCHECKED_TAG} if
-            cell.cell_type == "code" else tags)
+    allowed = {notebooks.UNCHECKED_TAG} if cell.cell_type == "code" else set()
+    return (set(cell.metadata) - _CELL_METADATA) | unknown | (set(cell.metadata.get("tags", [])) - allowed)
 
 
 def count_faults(notebook: NotebookNode) -> list[str]:

@@ -1,7 +1,7 @@
 """Figures in Markdown are borne out: each stands, with what it is a number of, in an output or a claim above it.
 
 A count is borne out by a line or table cell that holds the number and one of its nouns (for a figure without a noun:
-any word of its paragraph, or no word at all); N of M by N of M; a per cent by a per cent; so many times as much by so
+any word of its sentence, or no word at all); N of M by N of M; a per cent by a per cent; so many times as much by so
 many times; a part (half of) by a part, or by N of M that comes close. A count in words may also announce what the
 cells below hold.
 
@@ -29,14 +29,13 @@ Evidence = list[list[Line]]
 def faults(notebook: NotebookNode) -> list[str]:
     """The figures in Markdown that nothing above them bears out, and those listed as given without need."""
     evidence: Evidence = []
-    found, further = [], 0
+    found = []
     said = {id(cell): shown(cell) for cell in notebook.cells if cell.cell_type == "code"}
     for place, cell in enumerate(notebook.cells):
         if cell.cell_type == "code":
             evidence.append(said[id(cell)])
         elif cell.cell_type == "markdown":
-            text, further = plain.without_further_reading(cell.source, further)
-            missing = list(unborne(text, evidence, _below(notebook.cells[place + 1:], said)))
+            missing = list(unborne(cell.source, evidence, _below(notebook.cells[place + 1:], said)))
             found += [f"cell {cell.get('id')}: {fault}" for fault in cell_faults(missing, given(cell))]
     return found
 

@@ -21,9 +21,9 @@ _PERCENT = re.compile(r" ?(?:%|per ?cent\b)", re.I)
 _TIMES = re.compile(r"[ -]?(?:times|fold|×|x)(?!\w)(?! ?[\d(*$])", re.I)
 _COMPARES = re.compile(r" (?:as|more|less|fewer|over|the|\w+er)\b", re.I)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
-_PART = re.compile(r"\b(?:(?P<half>half)|(?P<count>an?|one|two|three|four|five|[1-9]) "
+_PART = re.compile(r"\b(?:(?P<half>half)|(?P<count>an?|one|two|three|four|five|[1-9])[ -]"
                    r"(?P<part>third|quarter|fifth|sixth|eighth|tenth)s?) (?:of|as|the|its|their)\b"
-                   r"|\btwice (?:as\b|the (?=[a-z]))", re.I)
+                   r"|\btwice (?:as\b|the (?=[a-z]))|\b(?P<grows>doubles|triple[sd]?|quadruple[sd]?)\b", re.I)
 _PARTS = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
 _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 _REFERENCE = re.compile(r"\b(?:notebook|lesson|figure|table|section|chapter|part|exercise|python|pytorch|torch|annex"
@@ -83,8 +83,10 @@ def figures(text: str, found: list[Number] | None = None) -> list[Figure]:
 
 
 def _part(found: re.Match, text: str) -> Figure | None:
-    """Half of, two thirds of; twice as, and twice the tokens, but not twice the word."""
+    """Half of, two thirds of; doubles; twice as, and twice the tokens, but not twice the word."""
     words = found.group().strip()
+    if found["grows"]:
+        return Figure(Decimal("dtq".index(words[0].lower()) + 2), words, kind="times", in_words=True)
     if words.lower().startswith("twice"):
         measured = words.endswith("as") or MEASURES & set(map(stem, _nouns(text, found.end() - 1)))
         return Figure(Decimal(2), words, kind="times", in_words=True) if measured else None

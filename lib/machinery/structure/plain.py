@@ -1,8 +1,8 @@
-"""Markdown as its reader sees it: paragraphs, headings and table cells of plain text, each with what is around it.
+"""Markdown as its reader sees it: sentences, headings and table cells of plain text, each with what is around it.
 
 Left out is what holds no findings of the course: code (a code span that is nothing but a figure stays), addresses,
-formulas, dates and years of publications, the numbers of lists and sections, the section 'Further reading', the
-paragraph 'What you'll need', and the columns of tables headed 'the text reports'.
+formulas of small constants, dates and years of publications, the numbers of lists and sections, minutes and gigabytes
+in the paragraph 'What you'll need', and the columns of tables headed 'the text reports'.
 """
 from __future__ import annotations
 
@@ -13,10 +13,13 @@ from typing import NamedTuple
 from lib.machinery.structure import markdown
 from lib.machinery.structure.numbers import letters
 
-EXEMPT_SECTION = "further reading"
-EXEMPT_PARAGRAPH = re.compile(r"\s*\**What you'll need\b", re.I)
+_NEEDS = re.compile(r"\s*\**What you'll need\b", re.I)
+_NEEDED = re.compile(r"\b[\w.,–-]+(?: to [\w.,]+)? (?:minutes?|hours?|gigabytes?|megabytes?|GB|MB)\b", re.I)
+_SENTENCE = re.compile(r"(?<=[.!?;])[)*]*\s+(?=[A-ZÀ-Ỹ*(])")
 EXEMPT_COLUMN = re.compile(r"\s*the text reports\s*", re.I)
+_PROSE = {"", "text", "txt", "output", "console"}  # what a fence holds that holds no code
 _FORMULA = re.compile(r"\$\$.*?\$\$", re.S)
+_LARGE = re.compile(r"(?<![\d.])(?:\d\d|[3-9])")
 _ATTRIBUTES = re.compile(r"<[^>]*?\b(?:alt|title|aria-label)\s*=\s*([\"'])(?P<text>.*?)\1[^>]*>", re.S | re.I)
 _INLINE = re.compile(r"</?(?:a|b|i|em|strong|code|small|sub|span|u|s|mark|kbd|q|abbr)\b[^>]*>", re.I)
 _TAG = re.compile(r"</?[A-Za-z!][^>]*>")
@@ -40,21 +43,8 @@ class Block(NamedTuple):
     around: str
 
 
-def without_further_reading(source: str, inside: int) -> tuple[str, int]:
-    """`source` without the section 'Further reading'; `inside`: its heading's level where it has begun, else 0."""
-    kept = []
-    for line, plain in zip(source.split("\n"), markdown.without_code(source).split("\n"), strict=True):
-        for level, words in markdown.headings(plain):
-            if words.lower().strip("*_ ") == EXEMPT_SECTION:
-                inside = level
-            elif level <= inside:
-                inside = 0
-        kept.append("" if inside else line)
-    return "\n".join(kept), inside
-
-
 def blocks(source: str) -> list[Block]:
-    """The paragraphs, headings, list items and table cells of a Markdown text, as their reader sees them."""
+    """The sentences, headings, list items and table cells of a Markdown text, as their reader sees them."""
     found, paragraph, table = [], [], []
     for line in [*_unnumbered(_visible(source).split("\n")), ""]:
         if _cells(line):
@@ -72,7 +62,8 @@ def blocks(source: str) -> list[Block]:
 
 
 def _paragraph(text: str) -> list[Block]:
-    return [] if EXEMPT_PARAGRAPH.match(text) else [Block(text, text)]
+    text = _NEEDED.sub(" ", text) if _NEEDS.match(text) else text
+    return [Block(sentence, sentence) for sentence in _SENTENCE.split(text)]
 
 
 def _blocks_of_table(rows: list[list[str]]) -> list[Block]:
@@ -109,8 +100,8 @@ def _unnumbered(lines: list[str]) -> list[str]:
 
 def _visible(source: str) -> str:
     """The text without what isn't shown as prose; lines keep their places."""
-    source = markdown.FENCE.sub(lambda found: "\n" if found["language"].strip() else f"\n{found['body']}\n", source)
-    source = _FORMULA.sub(lambda found: " " if "=" in found.group() else found.group(), source)
+    source = markdown.FENCE.sub(_fence, source)
+    source = _FORMULA.sub(lambda found: found.group() if _LARGE.search(found.group()) else " ", source)
     source = markdown.CODE.sub(lambda found: _span(found["body"]), markdown.COMMENT.sub("", source))
     source = markdown.DEFINITION.sub(lambda found: found["title"], source)
     for _ in range(2):  # an image may stand in a link
@@ -118,6 +109,11 @@ def _visible(source: str) -> str:
     source = re.sub(r"\[\^[^\]\s]+\]:?", "", re.sub(r"\[([^\[\]]+)\]\[[^\[\]]*\]", r"\1", source))
     source = _ATTRIBUTES.sub(lambda found: f" {found['text']} ", source)
     return _ADDRESS.sub(" ", html.unescape(_TAG.sub(" ", _INLINE.sub("", source))))
+
+
+def _fence(found: re.Match) -> str:
+    """A fence without a language holds text; any other holds code."""
+    return f"\n{found['body']}\n" if found["language"].strip() in _PROSE else "\n"
 
 
 def _span(code: str) -> str:
