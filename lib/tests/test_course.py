@@ -63,6 +63,8 @@ def test_each_defect_of_the_readme_is_named(root, old, new, fault):
     ("results/x.json", b'"/home/ada/x"\n', "results/x.json: it holds a path"),
     ("data/x.txt", b"a\r\n", "ends with CR"),
     ("data/x.txt", b"\xef\xbb\xbfa\n", "byte order mark"), ("lib/x.py", b"1", "lib/x.py: it does not end"),
+    ("README.md", README.encode() + b"\xe9\n", "README.md: the file is not UTF-8"),
+    ("notebooks/02-more.ipynb", b"{}", "02-more.ipynb is no readable notebook"),
     ("CONTRIBUTING.md", b"[a](none.md)\n", "CONTRIBUTING.md: the link none.md leads nowhere"),
     ("data/big.bin", b"1" * 20_000_001, "bytes; at most 20,000,000")])
 def test_each_defect_of_a_file_is_named(root, name, content, fault):

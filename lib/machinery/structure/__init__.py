@@ -46,7 +46,10 @@ def content_faults(notebook: NotebookNode, path: Path) -> list[str]:
 def course_faults(there: list[Path]) -> list[str]:
     """What is wrong with the course whose notebooks are `there`, beyond each of them: its files, its README, too many
     cells left unchecked."""
-    return course.faults(there[0].parent.parent, there) + share_faults(there)
+    try:
+        return course.faults(there[0].parent.parent, there) + share_faults(there)
+    except Stop as stop:
+        return [str(stop)]
 
 
 def share_faults(there: list[Path]) -> list[str]:

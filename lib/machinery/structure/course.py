@@ -28,7 +28,7 @@ def faults(root: Path, there: list[Path]) -> list[str]:
                                   for fault in text_faults(file, root)]
     found += [f"{document.name}: {fault}" for document in documents for fault in links.document_faults(document)]
     found += [f"README.md: {fault}" for document in documents if document.name == "README.md"
-              for fault in list_faults(document.read_text(encoding="utf-8"), there)]
+              for fault in list_faults(document.read_text(encoding="utf-8", errors="replace"), there)]
     return found + lesson_faults(there)
 
 

@@ -23,7 +23,7 @@ def faults(notebook: NotebookNode, path: Path) -> list[str]:
 
 def document_faults(path: Path) -> list[str]:
     """Links of a Markdown file that lead nowhere in the course."""
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8", errors="replace")
     return text_faults(markdown.without_code(text), path, set(), markdown.anchors(text))
 
 
@@ -70,7 +70,7 @@ def _anchors_in(file: Path) -> set[str]:
     """The anchors of a notebook or a Markdown file; none of any other file."""
     if file.suffix == ".ipynb":
         return _anchors_of(notebooks.read(file))
-    return markdown.anchors(file.read_text(encoding="utf-8")) if file.suffix == ".md" else set()
+    return markdown.anchors(file.read_text(encoding="utf-8", errors="replace")) if file.suffix == ".md" else set()
 
 
 def _anchors_of(notebook: NotebookNode) -> set[str]:
