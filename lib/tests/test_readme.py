@@ -7,23 +7,20 @@ import re
 import pytest
 
 from lib.machinery import commands, notebooks
-from lib.machinery.structure import borne
+from lib.machinery.structure import borne, evidence
 
 README = (notebooks.ROOT / "README.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (.+) \| (.+) \| (\d\d) \|$", README, re.M)
 
 
-def evidence(number: str) -> list[tuple[frozenset, frozenset]]:
+def shown(number: str) -> borne.Evidence:
     """What the cells of a notebook show, as the check of its own prose has it."""
-    cells = notebooks.code_cells(notebooks.read(notebooks.select([number])[0]))
-    texts = [borne._evidence(cell) for cell in cells]
-    return [(frozenset(f.value for f in borne.figures(text)), frozenset(borne._stems(text))) for text in texts]
+    return [evidence.shown(cell) for cell in notebooks.code_cells(notebooks.read(notebooks.select([number])[0]))]
 
 
 @pytest.mark.parametrize("finding, measured, number", ROWS)
 def test_what_was_measured_is_borne_out_by_the_notebook(finding, measured, number):
-    found = evidence(number)
-    assert [str(figure) for figure in borne.figures(measured) if not borne.is_borne(figure, found)] == []
+    assert [str(figure) for figure in borne.unborne(measured, shown(number), around=finding)] == []
 
 
 def test_there_are_findings_to_check():
