@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lib.machinery import Stop, canaries, extras, notebooks, record, results, structure
+from lib.machinery import Stop, canaries, drift, extras, notebooks, record, results, structure
 from lib.machinery.reexecute import call, reexecute
 
 
@@ -175,6 +175,13 @@ def same_bytes(one: Path, other: Path) -> bool:
     return one.exists() and other.exists() and one.read_bytes() == other.read_bytes()
 
 
+@stage("drift on other machines", slow=True)
+def drift_on_other_machines(request: Request) -> Stage:
+    """A sample of the recorded tokens under other threads and kernels, and whether the committed file is of them."""
+    numbers = [notebooks.number(path) for path in request.paths]
+    return from_cases("drift on other machines", drift.checked(numbers))
+
+
 @stage("ruff", slow=True)
 def ruff(request: Request) -> Stage:
     """What the linter says about the code."""
@@ -183,4 +190,5 @@ def ruff(request: Request) -> Stage:
     return from_cases("ruff", [("ruff check", f"it ended with code {code}" if code else "")])
 
 
-STAGES = [unit_tests, structure_of_notebooks, strict_reexecution, canaries_caught, recorded_anew, ruff]
+STAGES = [unit_tests, structure_of_notebooks, strict_reexecution, canaries_caught, recorded_anew,
+          drift_on_other_machines, ruff]

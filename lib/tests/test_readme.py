@@ -7,6 +7,7 @@ import re
 import pytest
 
 from lib.machinery import commands, notebooks
+from lib.machinery.drift import readme, report
 from lib.machinery.structure import borne
 
 README = (notebooks.ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,3 +44,9 @@ def test_commands_exist(line):
 def test_every_notebook_and_command_is_listed():
     assert all(f"(notebooks/{path.name})" in README for path in notebooks.select([]))
     assert all(f"`{name}" in README for name in commands.COMMANDS)
+
+
+def test_where_outputs_were_verified_is_what_was_measured():
+    assert report.path(notebooks.ROOT).exists(), "run `python3 -m lib drift --whole`: it writes file and table"
+    between = README.split(readme.BEGIN)[1].split(readme.END)[0]
+    assert between.strip() == readme.table(report.read(notebooks.ROOT))
