@@ -5,7 +5,8 @@ set-up      environment, install, pip, pip_failures, preflight, lock, machine, p
 models      fetch, wheels, gguf, convert, e5, weights, vocabulary, hub, checkpoint, folders, room, bars, models.json
 execution   notebooks, kernels, ready, run, watch, lab, copies
 recording   record, normalise, ledger, results
-long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench
+long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench,
+            drift (recorded tokens on other threads, kernels and instruction sets: a folder with a map)
 peers       extras (libraries that bench, segment and the slow tests compare with, use or drive), segment
 the gate    gate, stages, reexecute, strict (the pytest plugin), outputs, structure, canaries, junit
 the endpoint    serve (its limits and the command), serving (a folder: in the order of a request)

@@ -12,7 +12,7 @@ import pytest
 from lib import models
 from lib.machinery import commands, evaluations, notebooks
 from lib.machinery.structure import prose
-from lib.machinery.structure.recorded import PATHS
+from lib.machinery.structure.paths import PATHS
 
 ROOT = notebooks.ROOT
 DOCUMENTS = [*ROOT.glob("*.md"), *(ROOT / "data").glob("*/README.md")]

@@ -7,6 +7,7 @@ import re
 import pytest
 
 from lib.machinery import commands, notebooks
+from lib.machinery.drift import readme, report
 from lib.machinery.structure import borne, evidence
 
 README = (notebooks.ROOT / "README.md").read_text(encoding="utf-8")
@@ -40,3 +41,9 @@ def test_commands_exist(line):
 def test_every_notebook_and_command_is_listed():
     assert all(f"(notebooks/{path.name})" in README for path in notebooks.select([]))
     assert all(f"`{name}" in README for name in commands.COMMANDS)
+
+
+def test_where_outputs_were_verified_is_what_was_measured():
+    between = README.split(readme.BEGIN)[1].split(readme.END)[0].strip()
+    is_there = report.path(notebooks.ROOT).exists()
+    assert between == (readme.table(report.read(notebooks.ROOT)) if is_there else "Nothing was measured so far.")
