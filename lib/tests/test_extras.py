@@ -3,9 +3,12 @@ from __future__ import annotations
 
 import platform
 import sys
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from lib.machinery import Stop, environment, extras, pip, stages
 from lib.machinery.pip_failures import PipFailure
@@ -171,3 +174,16 @@ def test_a_peer_that_cannot_be_imported_makes_the_stage_red(unit_tests, monkeypa
     monkeypatch.setattr(extras, "folder", lambda: Path("peers"))
     done, _ = unit_tests(True)
     assert done.faults == ["two: bm25s is not installed (lib/tests/extras.txt)"] and not done.is_green
+
+
+@pytest.mark.slow
+def test_nothing_that_a_peer_requires_is_missing():
+    place, missing = extras.folder(), []
+    there = {**environment.pins(), **{canonicalize_name(name): version for name, version in extras.pins().items()}}
+    for found in distributions(path=[str(place)]):
+        for needed in map(Requirement, found.requires or ()):
+            version = there.get(canonicalize_name(needed.name))
+            applies = needed.marker is None or needed.marker.evaluate({"extra": ""})
+            if applies and (version is None or not needed.specifier.contains(version, prereleases=True)):
+                missing.append(f"{found.metadata['Name']} needs {needed}, and there is {version or 'none'}")
+    assert missing == []

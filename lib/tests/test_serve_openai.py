@@ -176,6 +176,7 @@ def test_the_client_lists_the_model_and_reads_an_answer(client):
     with endpoint("Bằng 7006652.") as here:
         made = client(here)
         assert [model.id for model in made.models.list()] == ["scripted"]
+        assert made.models.retrieve("scripted").id == "scripted"
         answer = made.create(**ASK)
         assert answer.choices[0].message.content == "Bằng 7006652." and answer.choices[0].finish_reason == "stop"
         assert answer.usage.prompt_tokens == len(here.model.prompts[0]) and answer.usage.total_tokens == \

@@ -57,9 +57,8 @@ def test_it_writes_text_and_never_html():
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", TEXTS["page.js"])
 
 
-def test_its_limit_of_characters_is_the_endpoints(tags):
-    (limit,) = [attributes["maxlength"] for tag, attributes in tags if tag == "textarea"]
-    assert int(limit) == serve.MAX_QUESTION
+def test_it_never_cuts_a_question_silently(tags):
+    assert not any("maxlength" in attributes for tag, attributes in tags)
 
 
 def test_it_knows_every_event_and_every_ending():
@@ -154,6 +153,28 @@ def test_a_question_its_answer_and_its_sources(visit):
         assert sources.count() == serve.PASSAGES and "cited" in sources.first.inner_text()
         sources.first.locator("summary").click()
         assert sources.first.locator("p").is_visible()
+
+
+@pytest.mark.slow
+def test_a_blank_question_is_told_and_a_long_one_is_not_cut(visit):
+    with endpoint("never") as here:
+        page = visit(here)
+        page.get_by_label("Your question").fill(" \n ")
+        page.get_by_label("Your question").press("Enter")
+        ended(page, "There is no question yet: type one.")
+        page.get_by_label("Your question").fill("x" * (serve.MAX_QUESTION + 1))
+        assert len(page.get_by_label("Your question").input_value()) == serve.MAX_QUESTION + 1
+
+
+@pytest.mark.slow
+def test_the_first_words_are_in_sight_on_a_telephone(visit):
+    with endpoint("It is a piece of text.") as here:
+        page = visit(here, viewport={"width": 360, "height": 640})
+        page.get_by_label("Your question").fill("What is a token?")
+        page.get_by_label("Your question").press("Enter")
+        ended(page)
+        box = page.locator("#answer").bounding_box()
+        assert 0 <= box["y"] and box["y"] + box["height"] <= 640
 
 
 @pytest.mark.slow

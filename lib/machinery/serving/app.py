@@ -28,6 +28,7 @@ NO_TELEMETRY = {"tracing": False, "metrics": False, "logs": False, "auto_configu
 NAME = re.compile(r"\w{1,40}", re.ASCII)
 WHOLE = {"Cache-Control": "no-cache", "Accept-Ranges": "none"}
 READ = ["GET", "HEAD"]
+ONE_MODEL = "There is one model here, {}: name that one."
 
 
 def asked(question: str) -> str:
@@ -61,6 +62,7 @@ def create_app(desk: Desk, names: Iterable[str] = ()) -> FastAPI:
     app.add_api_route("/answer", answer_question, methods=["POST"])
     app.add_api_route("/healthz", health, methods=READ)
     app.add_api_route("/v1/models", list_models, methods=READ)
+    app.add_api_route("/v1/models/{name:path}", one_model, methods=READ)
     app.add_api_route("/v1/chat/completions", complete, methods=["POST"])
     for kind, handler in HANDLERS.items():
         app.add_exception_handler(kind, handler)
@@ -102,11 +104,19 @@ async def list_models(request: Request) -> dict:
     return {"object": "list", "data": [{"id": name, "object": "model", "created": 0, "owned_by": "course"}]}
 
 
+async def one_model(request: Request, name: str) -> dict:
+    """The model by its name; 404 for any other."""
+    (there,) = (await list_models(request))["data"]
+    if name != there["id"]:
+        raise HTTPException(404, ONE_MODEL.format(there["id"]))
+    return there
+
+
 async def complete(request: Request, body: Wanted) -> Response:
     """A chat completion in OpenAI's form, whole or in chunks."""
     desk = request.app.state.desk
     if body.model != desk.model.name:
-        raise HTTPException(404, f"There is one model here, {desk.model.name}: name that one.")
+        raise HTTPException(404, ONE_MODEL.format(desk.model.name))
     if body.stream:
         chunks = completions.chunks(desk, body)
         return EventStream(await anext(chunks), chunks)

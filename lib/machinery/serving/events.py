@@ -53,7 +53,7 @@ class EventStream(StreamingResponse):
     media_type = "text/event-stream"
 
     def __init__(self, first: bytes, rest: AsyncGenerator[bytes]):
-        super().__init__(rest, headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
+        super().__init__(rest, headers={"Cache-Control": "no-cache", "X-Accel-Buffering": "no"})
         self.first = first
 
     async def __call__(self, scope, receive, send) -> None:

@@ -60,7 +60,9 @@ const show = {
   },
   piece: ({ text }) => {
     say("Answering …");
+    const isFirst = !part("answer").hasChildNodes();
     part("answer").append(text);
+    if (isFirst) part("answer").scrollIntoView({ block: "nearest" }); // on a telephone it lies below the window
   },
   aside: ({ text }) => { // what was streamed before a call is no answer
     part("answer").replaceChildren();
@@ -124,7 +126,8 @@ async function ask(question, mode, signal) {
 
 async function submit() {
   const question = part("question").value.trim();
-  if (!question || stopping) return;
+  if (stopping) return;
+  if (!question) return say("There is no question yet: type one.", true);
   stopping = new AbortController();
   begin(question);
   try {
