@@ -8,7 +8,8 @@ from lib.tests.canaries.make import notebook, picture
 
 
 @pytest.mark.parametrize("text", [
-    "/home/ada/x", "/srv/x", "(/" + "tmp/x)", "/Users/ada", "/var/folders/x", "/var/tmp/x", "/mnt/c/x", "/Volumes/x",
+    "/home/ada/x", "/" + "root/x", "/srv/x", "(/" + "tmp/x)", "/Users/ada",
+    "/var/folders/x", "/var/" + "tmp/x", "/mnt/c/x", "/Volumes/x",
     "/usr/lib/python3", r"C:\Users\Ada", "C:\\\\Users\\\\Ada", "c:/users/ada", "%TEMP%", "lib/site-packages/x",
     "lib/dist-packages/x", "ipykernel_123", "<ipython-input-1>", "file:///x", "&#47;home&#47;ada", "%2Fhome%2Fada",
     f"in {ROOT}" if len(ROOT.parts) > 2 else "/home/x"])
