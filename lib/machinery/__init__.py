@@ -7,7 +7,8 @@ execution   notebooks, kernels, ready, run, watch, lab, copies
 recording   record, normalise, ledger, results
 long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench
 peers       extras (libraries that bench, segment and the slow tests compare with, use or drive), segment
-the gate    gate, stages, reexecute, strict (the pytest plugin), outputs, structure, canaries, junit
+the gate    gate, stages, reexecute, strict (the pytest plugin), compare, outputs, pictures, unchecked (what is not
+            compared), structure, canaries, anew, mutations, changes (of notebooks), mutants (of lib), orphan, junit
 the endpoint    serve (its limits and the command), serving (a folder: in the order of a request)
 this machine    doctor, second_kernel, clean
 """
