@@ -49,7 +49,7 @@ def verdict_on(episode: Episode, question: dict) -> str | None:
     """What grading says of an episode's answer; None if there is none."""
     if episode.status != "answered":
         return None
-    return str(grade(episode.answer, question["gold"], question["language"]))
+    return str(grade(episode.answer, question["gold"], question["language"], question["question"]))
 
 
 def judged(episode: Episode, question: dict, verdict: str | None, passages: dict[str, str]) -> dict:

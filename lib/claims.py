@@ -1,6 +1,8 @@
 """Claims: which of the numbers in a reply are meant as its answer.
 
 A worked line (256 + 37 = 293) claims its result and not its operands, whether it is written in signs or in words.
+Beside an answer some numbers are no second one: what it refers to (passage 3), what it is a part of (7 of 12), and
+what it repeats from the question.
 """
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ import re
 from fractions import Fraction
 from itertools import pairwise
 
-from lib.quantities import Quantity, quantities
+from lib.quantities import UNITS, Quantity, numeral, quantities
 
 _EQUALS = re.compile(r"(?<![<>!])(?:={1,3}(?!>)|≈|→|->|=>)")
 _OPERATOR = re.compile(r"[\s()]*(?:[-+*/×x·÷:−]|times|plus|minus|multiplied by|divided by|over|nhân(?: với)?|"
@@ -78,3 +80,58 @@ def number_words(line: str) -> list[Quantity]:
         if is_one or is_pair:
             found.append(Quantity(Fraction(sum(map(_WORDS.get, words))), None, *match.span()))
     return found
+
+
+# --- numbers beside an answer -------------------------------------------------
+
+_LABEL = r"[1-9][0-9]{0,2}(?:\.[1-9][0-9]?){0,2}(?![\w%]|[.,][0-9])"
+_NOUN = r"(?:passage|note|section|step|figure|fig\.|table|chapter|paragraph|page|line|source|document|item|part)"
+_VI_NOUN = r"(?:đoạn|ghi\schú|mục|bước|hình|bảng|chương|trang|dòng|nguồn|tài\sliệu|bài|phần|câu|ví\sdụ)"
+_REFERENCE = re.compile(rf"""(?<!\w)(?:
+    (?:(?<!each\s)(?<!every\s)(?<!per\s){_NOUN}|(?<!mỗi\s)(?<!số\s){_VI_NOUN})
+      \s(?:(?:number|no\.|số)\s|\#)?[(\[]?{_LABEL}
+  | (?:{_NOUN}s|(?:các|những)\s{_VI_NOUN})\s{_LABEL}(?:,\s{_LABEL})*
+      (?:,?\s(?:and|or|to|và|hoặc|đến|&)\s|\s?[-–]\s?){_LABEL}
+  | ^\([1-9]\)\s | (?<=[^\W\d_]\s)\([1-9]\)(?=\s*(?:$|[.,;:])))""", re.VERBOSE | re.IGNORECASE)
+_OF = (r"\s(?:out of|of|trong(?: (?:tổng )?số)?|trên(?: tổng số)?)\s"
+       r"(?:(?:the|its|all|their|these|those|cả|tất cả|tổng cộng)\s){0,2}")
+_TOTAL = re.compile(rf"(?:\s(?!(?:and|or|và|hoặc|hay)\s)[^\W\d_]+){{0,2}}{_OF}", re.IGNORECASE)
+_WHOLE = re.compile(rf"(?:how many|bao nhiêu|mấy)(?:\s[^\W\d_]+)?{_OF}([0-9]+(?:[.,][0-9]{{3}})*)", re.IGNORECASE)
+_PART = re.compile(r"(?<![\w.,/])([0-9]+)/([0-9]+(?:[.,][0-9]{3})*)(?![\w/]|[.,][0-9])")
+_NEXT = re.compile(r"\W{0,3}(\w+)")
+_JOINED = re.compile(r"\s*[-–,;/(]\s*|[%€₫]?[^\W\d_]*(?:\s[^\W\d_]+){0,4},?\s\(?"
+                     r"(?:(?:or|hoặc|hay)(?:\s[^\W\d_]+){0,2}|and|to|và|đến|tới)\s[$€£]?", re.IGNORECASE)
+
+
+def parts(line: str, question: str, language: str = "en") -> str:
+    """The line with '7 of 12' where it reads 7/12 and the question asks how many of 12."""
+    wholes = {numeral(whole, language) for whole in _WHOLE.findall(question)} - {None}
+    return _PART.sub(lambda match: f"{match[1]} of {match[2]}" if numeral(match[2], language) in wholes else match[0],
+                     line)
+
+
+def asides(line: str, named: list[Quantity], right: set[Quantity], unit: str | None = None, question: str = "",
+           language: str = "en") -> set[Quantity]:
+    """Those of the numbers named that are no second answer beside the right ones, for which `unit` is asked.
+
+    They are references, totals, and what repeats the question and is not joined to a right one.
+    """
+    referred = {place for match in _REFERENCE.finditer(line) for place in range(*match.span())}
+    aside = {each for each in named if each.start in referred and each.unit not in UNITS.values()}
+    joined = set()
+    for one, other in pairwise(named):
+        gap, is_alike = line[one.end:other.start], len({one.unit or unit, other.unit or unit} - {None}) < 2
+        if is_alike and unit != "percent" and _TOTAL.fullmatch(gap) and (one.value or 0) <= (other.value or 0):
+            aside.add(other)
+        if is_alike and right & {one, other} and _JOINED.fullmatch(gap):
+            joined |= {one, other}
+    asked = [(each, _neighbours(question, each)) for each in quantities(question, language) + number_words(question)]
+    return aside | {each for each in named if each not in joined and any(
+        each.value == other.value is not None and len({each.unit, other.unit} - {None}) < 2
+        and _neighbours(line, each) & words for other, words in asked)}
+
+
+def _neighbours(text: str, number: Quantity) -> set[tuple[int, str]]:
+    """The words before (0) and after (1) a number, but for a verb that any answer has."""
+    found = re.search(r"(?<!\w)(?!is\b|là\b)(\w+)\W{1,3}$", text[:number.start][-40:]), _NEXT.match(text, number.end)
+    return {(side, match[1].casefold()) for side, match in enumerate(found) if match}

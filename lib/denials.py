@@ -1,4 +1,4 @@
-"""What a sentence takes back: an answer that it denies ('not Caddy'), and the words that say 'I do not know'.
+"""What a sentence takes back: an answer that it denies ('not Caddy'), and words such as 'I do not know, cannot help'.
 
 Both languages are looked for in every reply, since small models mix them.
 """
@@ -39,13 +39,14 @@ _VI_NOTES = (r"(?:tài\s+liệu|ghi\s+chú|văn\s+bản|đoạn(?:\s+(?:văn|tr�
 _VI_GIVEN = r"(?:nói|đề\s+cập|nêu|cho\s+biết|ghi|nhắc|cung\s+cấp|chứa|đưa\s+ra|trả\s+lời|viết|liệt\s+kê)"
 _VI_NOT = r"(?:không|chưa|chẳng|chả)(?:\s+(?:hề|thể|được|có))*"
 _ABSTAINS = re.compile(rf"""(?<!\w)(?:
-    (?:i|we)\s+(?:\w+\s+)?{_DO_NOT}\s+(?:\w+\s+)?(?:know|answer|say|tell|determine|find|provide|confirm|recall)
+    (?:i|we)\s+(?:\w+\s+)?{_DO_NOT}\s+(?:\w+\s+)?(?:know|answer|say|tell|determine|find|provide|confirm|recall|
+      assist|help(?!\s+(?:but|\w+ing)\b))
   | (?:i|we)\s+{_DO_NOT}\s+(?:\w+\s+)?have\s+(?:\w+\s+){{0,3}}(?:information|data|answer|details?|knowledge|access)
   | (?:i|we)\s+(?:\w+\s+)?(?:am|are)\s+(?:not\s+(?:sure|certain|aware|able)|unsure|uncertain|unable)
-  | i'm\s+(?:\w+\s+)?(?:not\s+(?:sure|certain|aware|able)|unsure|uncertain|unable)
-  | (?:i|we)\s+have\s+no\s+(?:idea|information|data|answer|knowledge|way)
+  | i'm\s+(?:\w+\s+)?(?:not\s+(?:sure|certain|aware|able)|unsure|uncertain|unable) | there\s+is\s+no\s+answer
+  | (?:i|we)\s+have\s+no\s+(?:idea|information|data|answer|knowledge|way) | (?:i|we)\s+(?:have|has)\s+not\s+found
   | {_NOTES}\s+(?:\w+\s+){{0,4}}{_DO_NOT}\s+(?:\w+\s+)?(?:{_GIVE}|know)
-  | (?:none|neither)\s+of\s+the\s+(?:\w+\s+)?{_NOTES}\s+(?:\w+s?)
+  | (?:none|neither)\s+of\s+the\s+(?:\w+\s+)?{_NOTES}\s+(?:\w+s?) | answer\s+unknown
   | {_BE_NOT}\s+(?:\w+\s+){{0,2}}(?:mentioned|stated|specified|disclosed)
   | {_BE_NOT}\s+(?:\w+\s+)?(?:{_GIVEN}\s+)?(?:in|by|from|part\s+of)\s+(?:\w+\s+){{0,3}}{_SOURCES}
   | (?:{_DO_NOT}|can\s+not)\s+be\s+(?:answered|determined|inferred|found|known)
@@ -53,32 +54,26 @@ _ABSTAINS = re.compile(rf"""(?<!\w)(?:
   | (?:no|(?:(?:is|are|was)n't|not)\s+enough|insufficient)\s+(?:\w+\s+)?
       (?:information|mention|data|details?|record)(?=\s*(?:$|[.,;:!?(])|\s+(?:about|on|in|of|for|to|that|regarding|was|is|are|available|given|provided|found|
                                   here|there)\b)
-  | there\s+is\s+no\s+answer
   | {_NOTES}\s+(?:\w+\s+)?(?:(?:say|state|mention|contain|give|have|hold|provide|offer)s?|has)\s+
       (?:nothing|no\s+(?:\w+\s+)?\w+)
   | {_NOTES}\s+lacks?\s+(?:this|that|the|any)\s+(?:information|answer)
-  | {_NOTES}\s+never\s+{_GIVE}s?
-  | no\s+{_SOURCES}\s+{_GIVE}s?
-  | nothing\s+(?:\w+\s+){{0,4}}in\s+(?:the\s+)?{_SOURCES}
+  | {_NOTES}\s+never\s+{_GIVE}s? | no\s+{_SOURCES}\s+{_GIVE}s? | nothing\s+(?:\w+\s+){{0,4}}in\s+(?:the\s+)?{_SOURCES}
   | (?:it|they|this|that)\s+{_DO_NOT}\s+(?:say|tell|state|mention|specify)
-  | (?:impossible|hard)\s+to\s+(?:say|tell|know|determine)
+  | (?:impossible|hard)\s+to\s+(?:say|tell|know|determine) | it's\s+(?:not\s+(?:there|given|known)|unknown)
   | (?:information|answer)\s+(?:is\s+|was\s+)?(?:(?:is|was)n't|not)\s+{_GIVEN}
   | (?:information|answer|that|it)\s+(?:is|was)\s+missing\s+(?:from|in)\s+(?:\w+\s+){{0,3}}{_SOURCES}
-  | it's\s+(?:not\s+(?:there|given|known)|unknown) | answer\s+unknown
-  | (?:i|we)\s+(?:have|has)\s+not\s+found
   | (?:i|we)\s+(?:\w+\s+)?(?:dunno|(?:found|see|know)\s+nothing|have\s+no\s+clue|was\s+(?:unable|not\s+able))
   | (?:không|chưa)\s+(?:có\s+)?{_VI_NOTES}\s+nào\s+(?:\w+\s+)?{_VI_GIVEN}
   | (?:is|are|was|remains?)\s+(?:\w+\s+)?(?:unknown|not\s+known)(?=\s*(?:$|[.,;!?]|from|in|to\s+me))
   | (?:tôi|mình|em|chúng\s+tôi)\s+(?:\w+\s+){{0,2}}{_VI_NOT}\s+
-      (?:biết|rõ|chắc|nhớ|tìm|trả\s+lời|xác\s+định|thông\s+tin|dữ\s+liệu)
+      (?:biết|rõ|chắc|nhớ|tìm|trả\s+lời|xác\s+định|thông\s+tin|dữ\s+liệu|hỗ\s+trợ|giúp)
   | {_VI_NOTES}\s+(?:\w+\s+){{0,5}}{_VI_NOT}\s+(?:{_VI_GIVEN}|thông\s+tin|câu\s+trả\s+lời|đáp\s+án)
   | {_VI_NOTES}\s+(?:(?:này|đó|trên|của\s+tôi)\s+)?(?:không|chưa)\s+có
   | (?:không|chưa)\s+(?:có|nằm|thấy|tìm\s+thấy|xuất\s+hiện)\s+(?:\w+\s+){{0,3}}trong\s+(?:\w+\s+){{0,2}}{_VI_NOTES}
   | (?:không|chưa)\s+(?:có|đủ|tìm\s+thấy|tìm\s+được)\s+(?:\w+\s+){{0,2}}(?:thông\s+tin|dữ\s+liệu|câu\s+trả\s+lời)
-  | (?:không|chưa)\s+được\s+(?:đề\s+cập|nêu|nhắc|cung\s+cấp|ghi|nói)
-  | (?:không|chưa)\s+thể\s+(?:trả\s+lời|xác\s+định|biết)
+  | (?:không|chưa)\s+(?:được\s+(?:đề\s+cập|nêu|nhắc|cung\s+cấp|ghi|nói)|thể\s+(?:trả\s+lời|xác\s+định|biết))
 )(?!\w)""", re.VERBOSE | re.IGNORECASE)
-_BARE = re.compile(r"""(?:sorry,?\s+|xin\s+lỗi,?\s+|the\s+answer\s+is\s+)?(?:
+_BARE = re.compile(r"""(?:sorry,?\s+|xin\s+lỗi,?\s+|the\s+answer\s+is\s+|câu\s+trả\s+lời\s+(?:này\s+|là\s+)?)?(?:
     (?:do\s+not|don't|dont)\s+know | unknown | not\s+known | not\s+sure | unsure | no\s+idea | n/a
   | not\s+(?:found|given|stated|available|mentioned|specified|provided|answerable) | unanswerable | no\s+answer
   | (?:cannot|can't|unable\s+to|not\s+able\s+to)\s+(?:answer|determine|tell|say|find|provide)

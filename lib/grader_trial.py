@@ -42,27 +42,17 @@ class Gold:
     @property
     def answer(self) -> str:
         """The gold number as the language writes it, or the first accepted text."""
-        gold = self.question["gold"]
-        return localised(gold["number"], self.language) if "number" in gold else gold["text"][0]
-
-    @property
-    def language(self) -> str:
-        """The language of the question."""
-        return self.question["language"]
+        return _expected(self.question)[0]
 
     @property
     def unit(self) -> str | None:
         """The unit of a number, if one is asked for."""
         return self.question["gold"].get("unit")
 
-    @property
-    def is_number(self) -> bool:
-        """Whether a number is asked for."""
-        return "number" in self.question["gold"]
-
     def frame(self, name: str, *parts: str) -> str:
         """Words of the language around some answers, each number with its unit."""
-        return FRAMES[self.language][name].format(*(f"{part} {self.unit}" if self.unit else part for part in parts))
+        words = FRAMES[self.question["language"]][name]
+        return words.format(*(f"{part} {self.unit}" if self.unit else part for part in parts))
 
 
 def localised(number: str, language: str, groups: bool = False) -> str:
@@ -78,17 +68,13 @@ def localised(number: str, language: str, groups: bool = False) -> str:
 Template = Callable[[Gold], "str | None"]  # None where a template does not apply
 
 
-def _of_numbers(make: Template) -> Template:
-    return lambda gold: make(gold) if gold.is_number else None
-
-
-def _of_texts(make: Template) -> Template:
-    return lambda gold: None if gold.is_number else make(gold)
+def _of(kind: str, make: Template) -> Template:
+    return lambda gold: make(gold) if kind in gold.question["gold"] else None
 
 
 def _thousands(gold: Gold) -> str | None:
     number = gold.question["gold"]["number"]
-    return localised(number, gold.language, groups=True) if abs(Fraction(number)) >= 1000 else None
+    return localised(number, gold.question["language"], groups=True) if abs(Fraction(number)) >= 1000 else None
 
 
 def _other_unit(gold: Gold) -> str | None:
@@ -98,37 +84,37 @@ def _other_unit(gold: Gold) -> str | None:
 
 def _more_digits(gold: Gold) -> str | None:
     longer = gold.question["gold"]["number"] + "7"
-    return None if is_within(longer, gold.question["gold"]) else localised(longer, gold.language)
+    return None if is_within(longer, gold.question["gold"]) else localised(longer, gold.question["language"])
 
 
 def _expression(gold: Gold) -> str | None:
     worked = gold.question.get("expression")
-    return f"{worked} = {gold.answer}" if worked and gold.language == "en" else None
+    return f"{worked} = {gold.answer}" if worked and gold.question["language"] == "en" else None
 
 
 RIGHT: dict[str, Template] = {
     "bare": lambda gold: gold.answer,
     "in a sentence": lambda gold: gold.frame("sentence", gold.answer),
     "with its unit": lambda gold: f"{gold.answer} {gold.unit}" if gold.unit else None,
-    "thousands mark": _of_numbers(_thousands),
-    "more zeros": _of_numbers(lambda gold: gold.answer + ("0" if "." in gold.question["gold"]["number"] else
-                                                          MARKS[gold.language][1] + "0")),
+    "thousands mark": _of("number", _thousands),
+    "more zeros": _of("number", lambda gold: gold.answer + ("0" if "." in gold.question["gold"]["number"] else
+                                                          MARKS[gold.question["language"]][1] + "0")),
     "markup": lambda gold: f"**{gold.answer}**",
     "in brackets": lambda gold: f"({gold.answer})",
-    "capitals": _of_texts(lambda gold: gold.answer.upper()),
+    "capitals": _of("text", lambda gold: gold.answer.upper()),
     "not X but the answer": lambda gold: gold.frame("but", gold.wrong, gold.answer),
-    "with the calculation": _of_numbers(_expression),
+    "with the calculation": _of("number", _expression),
     "with a remark": lambda gold: gold.frame("remark", gold.answer),
     "after the question": lambda gold: f"{gold.question['question']} {gold.answer}",
 }
 WRONG: dict[str, Template] = {
     "another answer": lambda gold: gold.frame("sentence", gold.wrong),
-    "a digit off": _of_numbers(lambda gold: gold.wrong),
-    "digits behind it": _of_numbers(_more_digits),
-    "digits before it": _of_numbers(lambda gold: "7" + gold.answer),
-    "sign flipped": _of_numbers(lambda gold: "-" + gold.answer),
-    "another unit": _of_numbers(_other_unit),
-    "letters behind it": _of_texts(lambda gold: gold.answer + "oid"),
+    "a digit off": _of("number", lambda gold: gold.wrong),
+    "digits behind it": _of("number", _more_digits),
+    "digits before it": _of("number", lambda gold: "7" + gold.answer),
+    "sign flipped": _of("number", lambda gold: "-" + gold.answer),
+    "another unit": _of("number", _other_unit),
+    "letters behind it": _of("text", lambda gold: gold.answer + "oid"),
     "a wrong one beside it": lambda gold: gold.frame("or", gold.answer, gold.wrong),
     "denied": lambda gold: gold.frame("not", gold.answer),
     "not the answer but X": lambda gold: gold.frame("but", gold.answer, gold.wrong),
@@ -201,7 +187,7 @@ def last_number(reply: str, question: dict) -> bool | None:
 
 def ours(reply: str, question: dict) -> bool:
     """Whether lib/grading.py says 'correct'."""
-    return grade(reply, question["gold"], question["language"]) == "correct"
+    return grade(reply, question["gold"], question["language"], question["question"]) == "correct"
 
 
 GRADERS: dict[str, Callable[[str, dict], bool | None]] = {

@@ -1,8 +1,8 @@
 """Grading: what a reply is worth by fixed rules, how sure a count of right ones is, whether two systems differ.
 
 No model judges. A verdict is one of five words: correct (the gold answer and no other), wrong, ambiguous (the gold
-answer beside another one: a person has to look), no_answer, abstained (says that it does not know, or that the
-sources do not say). Only the first line of a reply counts; what a sentence denies is not its answer.
+answer beside another one: a person has to look), no_answer, abstained (says that it does not know or cannot help, or
+that the sources do not say). Only the first line of a reply counts; what a sentence denies is not its answer.
 """
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from fractions import Fraction
 
 from scipy.stats import binomtest
 
-from lib.claims import claimed
+from lib.claims import asides, claimed, number_words, parts
 from lib.denials import abstentions, is_denied
-from lib.quantities import MARKS, SCALES, Quantity, tidy, unit_named
+from lib.quantities import MARKS, SCALES, Quantity, quantities, tidy, unit_named
 
 VERDICTS = ("correct", "wrong", "ambiguous", "no_answer", "abstained")
 
@@ -34,26 +34,27 @@ class Verdict(str):
         return verdict
 
 
-def grade(reply: str, gold: dict | None, language: str = "en") -> Verdict:
+def grade(reply: str, gold: dict | None, language: str = "en", question: str = "") -> Verdict:
     """The verdict on a reply, by `gold`: {"number", "unit", "tolerance"}, or {"text", "rejected"}, or None.
 
-    None means that there is no answer: then abstaining is right. TypeError for a reply that is no text, ValueError
-    for a gold of another form and for a language other than en and vi.
+    None means that there is no answer: then abstaining is right. A number of the question that is repeated beside the
+    gold one is no second answer, unless the gold number stands in the question too. TypeError for a reply that is no
+    text, ValueError for a gold of another form and for a language other than en and vi.
     """
     if not isinstance(reply, str):
         raise TypeError(f"a reply is a text, not a {type(reply).__name__}")
     check_gold(gold, language)
-    line = first_line(reply)
+    line, question = first_line(reply), tidy(question)
     if not re.search(r"\w", line):
         return Verdict("no_answer", "the reply is empty")
     said = _spans(line, gold["text"]) if gold and "text" in gold else []
     silent = [(start, clause) for start, end, clause in abstentions(line)
-              if not any(2 * _common((start, end), each) > end - start for each in said)]
+              if not any(2 * len(range(max(start, one), min(end, other))) > end - start for one, other in said)]
     if not silent:
-        return _grade_answer(line, gold, language)
+        return _grade_answer(line, gold, language, question)
     rest = "".join(" " if any(start <= place < end for start, end in silent) else character
                    for place, character in enumerate(line))
-    if gold and re.search(r"\w", rest) and _grade_answer(rest, gold, language) in ("correct", "ambiguous"):
+    if gold and re.search(r"\w", rest) and _grade_answer(rest, gold, language, question) in ("correct", "ambiguous"):
         return Verdict("ambiguous", "it says that it does not know, and gives the right answer all the same", [line])
     return Verdict("abstained", "it says that it does not know", [line[start:end] for start, end in silent])
 
@@ -88,27 +89,33 @@ def first_line(reply: str) -> str:
     return re.sub(r"\s{2,}", " ", next(lines, "")).strip()
 
 
-def _grade_answer(line: str, gold: dict | None, language: str) -> Verdict:
+def _grade_answer(line: str, gold: dict | None, language: str, question: str) -> Verdict:
     if gold is None:
         return Verdict("wrong", "it answers what has no answer", [line])
-    return _grade_text(line, gold) if "text" in gold else _grade_number(line, gold, language)
+    return _grade_text(line, gold) if "text" in gold else _grade_number(line, gold, language, question)
 
 
 # --- numbers ----------------------------------------------------------------
 
-def _grade_number(line: str, gold: dict, language: str) -> Verdict:
+def _grade_number(line: str, gold: dict, language: str, question: str) -> Verdict:
     """correct for the gold number and no other; ambiguous for both; a number in another unit is another number."""
+    line = parts(line, question, language) if Fraction(gold["number"]).denominator == 1 else line
     numbers = claimed(line, language)
     if not numbers:
         return Verdict("no_answer", "there is no number in it")
     named = [each for each in numbers if not is_denied(line, each.start, each.end)]
     right = [each for each in named if _is_gold(each, gold)]
     other = [each for each in named if not _is_value(each, gold)]
+    if right and other:
+        asked = quantities(question, language) + number_words(question)
+        echoed = "" if any(_is_gold(each, gold) for each in asked) else question
+        aside = asides(line, named, {*right}, gold["unit"] and unit_named(gold["unit"]), echoed, language)
+        other = other if aside.issuperset(right) else [each for each in other if each not in aside]
     found = [line[each.start:each.end] for each in named or numbers]
     if right and other:
         return Verdict("ambiguous", f"it names {gold['number']} beside another number", found)
     if right:
-        return Verdict("correct", f"it names {gold['number']} and no other number", found)
+        return Verdict("correct", f"it names {gold['number']} and no other answer", found)
     if named and not other:
         return Verdict("wrong", f"its unit is not {gold['unit']}", found)
     return Verdict("wrong", "it names another number" if named else "it only says which number it is not", found)
@@ -168,19 +175,16 @@ def _plain(text: str) -> str:
 
 
 def _spans(line: str, texts: Iterable[str]) -> set[tuple[int, int]]:
-    """Where one of the texts stands in the line as whole words, without regard to capitals and kinds of dash."""
+    """Where one of the texts stands in the line as whole words, whatever capitals, dashes and commas before 'and'."""
     found = set()
     for text in texts:
         words = re.escape(" ".join(tidy(text).split())).replace(r"\ ", r"\s+")
         words = re.sub(r"(?:\\-|–|—)", r"\\s?[-–—−]\\s?", words)
+        for joint in ("and|và|&", "or|hoặc|hay"):  # with a comma before it or without
+            words = re.sub(rf"(?i),?\\s\+\\?(?:{joint})(?=\\s\+)", rf",?\\s+(?:{joint})", words)
         whole = re.compile(rf"(?<!\w)(?<![0-9][.,]){words}(?![\w+#])(?![.,][0-9])", re.IGNORECASE)
         found |= {match.span() for match in whole.finditer(line)}
     return found
-
-
-def _common(one: tuple[int, int], other: tuple[int, int]) -> int:
-    """How many characters two spans have in common."""
-    return max(0, min(one[1], other[1]) - max(one[0], other[0]))
 
 
 def _outermost(spans: set[tuple[int, int]]) -> list[tuple[int, int]]:

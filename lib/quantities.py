@@ -94,7 +94,8 @@ def _with_surroundings(value: Fraction | None, match: re.Match, text: str) -> Qu
     start, end = match.span()
     before, after = text[max(0, start - 24):start], text[end:end + 60]
     scale, length = _scale(after)
-    unit = _unit_before(before) or _unit_after(after[length:])
+    currency = _CURRENCY.search(before)
+    unit = unit_named(currency[1] or currency[2]) if currency else _unit_after(after[length:])
     if value is not None:
         value += Fraction(1, 2) if re.match(r"\s+(?:and a half|rưỡi)(?!\w)", after[length:]) else 0
         value *= scale * (-1 if _is_negative(before) else 1)
@@ -163,11 +164,6 @@ def _scale(after: str) -> tuple[int, int]:
     is_letter_apart = len(word) == 1 and bool(match[1])
     scale = 1 if is_letter_apart else SCALES.get(word, SCALES.get(word.lower(), 1) if len(word) > 1 else 1)
     return scale, match.end() if scale > 1 else 0
-
-
-def _unit_before(before: str) -> str | None:
-    match = _CURRENCY.search(before)
-    return unit_named(match[1] or match[2]) if match else None
 
 
 def _unit_after(after: str) -> str | None:

@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable
 from html import escape
 from itertools import groupby, zip_longest
-from textwrap import dedent
+from textwrap import dedent, indent
 
 from IPython.display import display
 from wcwidth import wcswidth
@@ -148,6 +148,28 @@ def _text_line(line: Line, limit: int) -> str:
 def trace(*episodes: Episode, titles: list[str] | None = None, seconds: bool = False) -> Trace:
     """Episodes turn by turn, two or more side by side; `seconds` adds times, which differ from run to run."""
     return Trace(episodes, titles, seconds)
+
+
+class Folds:
+    """Long texts under a summary each, to open one by one; as plain text all of them, one after the other."""
+
+    def __init__(self, texts: Iterable[tuple[str, str]]):
+        self.texts = [(shown(name, LONG), shown(text, WHOLE, "\n")) for name, text in texts]
+        if not self.texts:
+            raise ValueError("there is nothing to fold")
+
+    def __repr__(self) -> str:
+        return "\n\n".join(f"{name}\n{indent(text, '    ')}" for name, text in self.texts)
+
+    def _repr_html_(self) -> str:
+        style = "white-space:pre-wrap;overflow-wrap:anywhere;margin:.3em 0 .8em 1.2em"
+        opened = "<details><summary>{}</summary><pre style=\"{}\">{}</pre></details>"
+        return "".join(opened.format(escape(name), style, escape(text)) for name, text in self.texts)
+
+
+def folds(texts: Iterable[tuple[str, str]]) -> Folds:
+    """Texts that open one by one under their summaries, given as (summary, text); ValueError if there are none."""
+    return Folds(texts)
 
 
 def figure(fig, alt: str) -> None:

@@ -5,12 +5,13 @@ set-up      environment, install, pip, pip_failures, preflight, lock, machine, p
 models      fetch, wheels, gguf, convert, e5, weights, vocabulary, hub, checkpoint, folders, room, bars, models.json
 execution   notebooks, kernels, ready, run, watch, lab, copies
 recording   record, normalise, ledger, results
-long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench
+long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench,
+            drift (recorded tokens on other threads, kernels and instruction sets: a folder with a map)
 peers       extras (libraries that bench, segment and the slow tests compare with, use or drive), segment
 the gate    gate, stages, reexecute, strict (the pytest plugin), compare, outputs, pictures, unchecked (what is not
             compared), structure, canaries, anew, mutations, changes (of notebooks), mutants (of lib), orphan, junit
 the endpoint    serve (its limits and the command), serving (a folder: in the order of a request)
-this machine    doctor, second_kernel, clean
+this machine    doctor, facts, second_kernel, clean
 """
 import sys
 

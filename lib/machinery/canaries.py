@@ -9,6 +9,7 @@ from lib.machinery.reexecute import reexecute
 
 FOLDER = notebooks.ROOT / "lib" / "tests" / "canaries"
 _COUNT, _TAG, _MARKER = "its count is", "a tag lets it raise or be skipped", "a marker of nbval"
+_UNBORNE = "is borne out by no output"
 _KIND, _LETTER = "is of another kind", "differs from line 1"
 
 
@@ -44,7 +45,19 @@ EXPECTED = {
     "trailing_semicolon": Expected("ends with ';'", None),
     "widgets_metadata": Expected("the metadata 'widgets'", None),
     "machine_path": Expected("a path of the machine", None),
-    "unborne_figure": Expected("is borne out by no output", None),
+    "path_in_alt_text": Expected("it holds a path of one machine", None),
+    "shell_command": Expected("the system's shell", None),
+    "raw_cell": Expected("a raw cell is neither shown nor run", None),
+    "dead_link": Expected("leads nowhere", None),
+    "dead_anchor": Expected("leads to a heading that is not there", None),
+    "same_heading_twice": Expected("2 headings read", None),
+    "unborne_figure": Expected(_UNBORNE, None),
+    "unborne_in_words": Expected(f"'Three of six turns made' {_UNBORNE}", None),
+    "unborne_with_its_noun": Expected(f"'29 calls' {_UNBORNE}", None),
+    "unborne_in_a_heading": Expected(_UNBORNE, None),
+    "unborne_in_a_link": Expected(_UNBORNE, None),
+    "given_without_need": Expected("nothing there needs it", None),
+    "exempt_by_a_tag": Expected("'course-no-figures' does not belong", None),
 }
 
 # What came out when every known way of passing unseen was gone through.

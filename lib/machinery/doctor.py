@@ -1,4 +1,7 @@
-"""What is wrong with this machine, and the one line that mends it; nothing is ever installed or changed here."""
+"""What is wrong with this machine, and the one line that mends it; nothing is ever installed or changed here.
+
+Its output is what a report of a fault needs, too, and can be shown to others: see `facts`.
+"""
 from __future__ import annotations
 
 import argparse
@@ -11,7 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from lib.machinery import Stop, environment, install, machine, preflight
+from lib.machinery import Stop, environment, facts, install, machine, preflight
 from lib.machinery.machine import gigabytes
 
 SETUP = "python3 -m lib run"
@@ -31,8 +34,9 @@ Findings = Iterator[Finding]
 def main(arguments: argparse.Namespace) -> int:
     """`python3 -m lib doctor`: print every finding; 1 if one is a fault."""
     ready = environment.ready() is not None
-    checks: list[Callable[[], Findings]] = [system, processor, memory, disk, packages]
-    checks += [kernel, importable, lambda: models(arguments.deep), second_kernel] if ready else []
+    checks: list[Callable[[], Findings]] = [system, commit, processor, memory, disk, variables, packages]
+    checks += [versions, computing, kernel, importable] if ready else []
+    checks += [lambda: models(arguments.deep), second_kernel] if ready else []
     found = [show(finding) for check in checks for finding in guarded(check)]
     faults, warnings = (sum(finding.level == level for finding in found) for level in ("fault", "warn"))
     counted = f"{faults} fault{'s' * (faults != 1)}, {warnings} warning{'s' * (warnings != 1)}."
@@ -41,8 +45,9 @@ def main(arguments: argparse.Namespace) -> int:
 
 
 def show(finding: Finding) -> Finding:
-    """Print a finding, its mending line below it."""
-    print(f"{finding.level:<6} {finding.what}" + (f"\n       -> {finding.mend}" if finding.mend else ""), flush=True)
+    """Print a finding, its mending line below it; folders of this machine as `.` and `~`."""
+    lines = f"{finding.level:<6} {finding.what}" + (f"\n       -> {finding.mend}" if finding.mend else "")
+    print(facts.discreet(lines), flush=True)
     return finding
 
 
@@ -75,7 +80,29 @@ def system() -> Findings:
                       "use a Mac with Apple silicon (and a Python built for it), Linux or Windows")
     if environment.ready() is None:
         yield stopping(preflight.check_venv_module, ok="it can make virtual environments")
-    yield stopping(preflight.check_path_length, ok=f"the course is in {environment.ROOT}")
+    root = str(environment.ROOT)
+    kind = " with blanks" * (" " in root) + ", not all of it ASCII" * (not root.isascii())
+    yield stopping(preflight.check_path_length, ok=f"the course's folder has a path of {len(root)} characters{kind}")
+
+
+def commit() -> Findings:
+    """Which commit of the course this is, and what is changed in it."""
+    yield Finding("ok", facts.commit())
+
+
+def variables() -> Findings:
+    """The variables that are set and could make a difference."""
+    yield Finding("ok", facts.variables())
+
+
+def versions() -> Findings:
+    """The versions of the libraries that decide numbers and tokens."""
+    yield Finding("ok", facts.versions())
+
+
+def computing() -> Findings:
+    """With which instructions and how many threads torch computes."""
+    yield Finding("ok", facts.computing())
 
 
 def processor() -> Findings:
@@ -91,8 +118,6 @@ def processor() -> Findings:
     if quota and quota < cores:
         yield Finding("warn", f"a container's quota allows {quota:g} cores and torch sees {cores}",
                       f"set OMP_NUM_THREADS={max(1, int(quota))}")
-    if os.environ.get("OMP_NUM_THREADS", str(cores)) != str(cores):
-        yield Finding("ok", f"OMP_NUM_THREADS={os.environ['OMP_NUM_THREADS']} sets torch's threads")
 
 
 def memory() -> Findings:
@@ -159,18 +184,18 @@ def importable() -> Findings:
         yield Finding("ok", "`import lib` works from any folder")
         return
     what = f"finds another one, {found}" if found else "works only through our commands"
-    yield Finding("warn", f"`import lib` {what}",
-                  f'"{sys.executable}" -m pip install --no-deps --no-build-isolation -e "{environment.ROOT}"')
+    own = os.path.relpath(sys.executable, environment.ROOT) if environment.inside_venv() else "python3"
+    yield Finding("warn", f"`import lib` {what}", f"{own} -m pip install --no-deps --no-build-isolation -e .")
 
 
 def models(deep: bool) -> Findings:
-    """Which models are ready; with `deep`, whether their bytes are still the right ones."""
+    """Which models are ready, and those of the registry; with `deep`, whether every byte is still the right one."""
     from lib import models as registry
     from lib.machinery import fetch
     for name in preflight.models_needed():
         if not registry.is_ready(name):
             yield Finding("warn", f"model {name}: not here yet, or not whole", f"python3 -m lib fetch {name}")
-        elif faults := (fetch.verify(name, deep=True) if deep else []):
+        elif faults := fetch.verify(name, deep):
             yield Finding("fault", f"model {name}: {'; '.join(faults)}",
                           f"remove {registry.folder(name)} and run python3 -m lib fetch {name}")
         else:

@@ -31,13 +31,13 @@ def ensure(names: list[str]) -> None:
     for name in names:
         if name not in models.MODELS:
             raise Stop(f"No model is called {name!r}; there are: {', '.join(models.MODELS)}.")
-    missing = [name for name in dict.fromkeys(names) if not models.is_ready(name)]
+    missing = [name for name in dict.fromkeys(names) if verify(name, deep=False)]
     with in_one_sentence():
         if missing:
             check_room(missing)
         for name in missing:
             with locked(name):
-                if not models.is_ready(name):
+                if verify(name, deep=False):
                     make(name)
         for name in names:
             wheels.forget(name)
@@ -182,13 +182,18 @@ def in_one_sentence() -> Iterator[None]:
 
 
 def verify(name: str, deep: bool = True) -> list[str]:
-    """The faults of a model's folder, none where it is sound; `deep` reads every byte."""
+    """The faults of a model's folder, none where it is sound; `deep` reads every byte.
+
+    The small files, tokenizer and template among them, and the weights' size and header are compared with the
+    manifest (models.is_ready), and the manifest's hashes with the registry's.
+    """
     folder = models.folder(name)
     if not models.is_ready(name):
         return [f"{name} is not ready in {folder}"]
+    files = folders.read_manifest(folder)["files"]
+    faults = [f"{folder / file} is not the one in the registry (SHA-256 {found[:12]}…, not {expected[:12]}…)"
+              for file, found, expected in folders.unlike_registry(name, files)]
     if not deep:
-        return []
-    manifest = folders.read_manifest(folder)
-    return [f"{folder / file} is damaged (SHA-256 {found[:12]}…, not {facts['sha256'][:12]}…)"
-            for file, facts in manifest["files"].items()
-            if (found := folders.sha256(folder / file)) != facts["sha256"]]
+        return faults
+    return faults + [f"{folder / file} is damaged (SHA-256 {found[:12]}…, not {facts['sha256'][:12]}…)"
+                     for file, facts in files.items() if (found := folders.sha256(folder / file)) != facts["sha256"]]

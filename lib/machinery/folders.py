@@ -42,13 +42,19 @@ def finish(folder: Path, name: str, source: dict[str, str], parameters: int, kno
     """
     files = {file: {"bytes": path.stat().st_size, "sha256": known.get(file) or sha256(path)}
              for file, path in _files(folder)}
-    for file, expected in models.entry(name).get("converted", {}).items():
-        if files[file]["sha256"] != expected:
-            raise Stop(f"{file} of {name} came out otherwise than recorded (SHA-256 {files[file]['sha256'][:12]}…, "
-                       f"not {expected[:12]}…); nothing was kept: check that the pinned packages are installed.")
+    for file, found, expected in unlike_registry(name, files):
+        raise Stop(f"{file} of {name} came out otherwise than recorded (SHA-256 {found[:12]}…, not "
+                   f"{expected[:12]}…); nothing was kept: check that the pinned packages are installed.")
     write_json(folder / MANIFEST, {
         "name": name, "source": source, "conversion": models.CONVERSION, "parameters": parameters,
         "files": files, "header_sha256": models.header_hash(folder / WEIGHTS)})
+
+
+def unlike_registry(name: str, files: dict[str, dict]) -> list[tuple[str, str, str]]:
+    """(file, its SHA-256, the registry's) of each file in a manifest whose hash is not the registry's `converted`."""
+    found = [(file, files.get(file, {}).get("sha256", "none"), expected)
+             for file, expected in models.entry(name).get("converted", {}).items()]
+    return [each for each in found if each[1] != each[2]]
 
 
 def read_manifest(folder: Path) -> dict:

@@ -108,8 +108,17 @@ def test_a_missing_field_is_said():
 def test_the_verdict_is_in_the_language_of_the_question():
     episode = row("direct", SUM, "1.500")["episode"]
     gold = {"number": "1500", "unit": None, "tolerance": "0"}
-    assert verdict_on(episode, {"gold": gold, "language": "vi"}) == "correct"
-    assert verdict_on(episode, {"gold": gold, "language": "en"}) == "wrong"
+    asked = {"gold": gold, "question": "?"}
+    assert verdict_on(episode, {**asked, "language": "vi"}) == "correct"
+    assert verdict_on(episode, {**asked, "language": "en"}) == "wrong"
+
+
+def test_a_number_of_the_question_is_no_second_answer():
+    question = {"gold": {"number": "198", "unit": "GB", "tolerance": "0"}, "language": "en",
+                "question": "How many GB a second does it read if it writes 100 tokens a second?"}
+    episode = row("direct", SUM, "198 GB a second for 100 tokens a second.")["episode"]
+    assert verdict_on(episode, question) == "correct"
+    assert verdict_on(episode, {**question, "question": "How many GB a second does it read?"}) == "ambiguous"
 
 
 # --- what a table says --------------------------------------------------------

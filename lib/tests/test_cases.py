@@ -581,10 +581,11 @@ def hashable(item):
 
 
 def run_grader(case: dict) -> None:
-    only(case, "reply", "gold", "language")
+    only(case, "reply", "gold", "language", "question")
     options = case.get("any_of") or [case["expected"]]
     assert {*options} <= {*VERDICTS}, f"{case['id']}: unknown verdicts {options}"
-    first, second = (grade(case["reply"], case["gold"], case.get("language", "en")) for _ in range(2))
+    given = case["reply"], case["gold"], case.get("language", "en"), case.get("question", "")
+    first, second = grade(*given), grade(*given)
     assert (first, first.why, first.found) == (second, second.why, second.found) and first.why
     where = f"{case['id']} ({case['note']}): {first}, because {first.why}: {first.found}"
     assert first in options, where

@@ -47,6 +47,8 @@ def test_every_command_has_a_sentence_and_an_example_that_can_be_parsed(name, ca
     ("fetch a b", {"names": ["a", "b"]}),
     ("evaluate loop", {"evaluation": "loop", "models": None, "again": False, "check": None}),
     ("evaluate loop --model a --model b --again", {"models": ["a", "b"], "again": True}),
+    ("drift", {"notebooks": [], "whole": False, "emulated": False}),
+    ("drift 01 2 --whole", {"notebooks": ["01", "2"], "whole": True}), ("drift --emulated", {"emulated": True}),
     ("evaluate loop --check 3", {"check": 3}), ("evaluate loop --check all", {"check": sys.maxsize}),
 ])
 def test_a_command_line_becomes_fields(line, fields):

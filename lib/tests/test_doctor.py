@@ -32,7 +32,8 @@ def findings(check, *arguments) -> list[Finding]:
 def one_check(monkeypatch):
     """Let the doctor make a single check, which the test gives."""
     def give(*found: Finding):
-        for name in ("system", "processor", "memory", "disk", "kernel", "importable", "second_kernel"):
+        for name in ("system", "commit", "processor", "memory", "disk", "variables", "versions", "computing",
+                     "kernel", "importable", "second_kernel"):
             monkeypatch.setattr(doctor, name, lambda: iter(()))
         monkeypatch.setattr(doctor, "models", lambda deep: iter(()))
         monkeypatch.setattr(doctor, "packages", lambda: iter(found))
@@ -126,8 +127,9 @@ def test_whether_lib_can_be_imported_elsewhere_is_really_tried(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("ready, deep, faults, level, words", [
-    (False, False, [], "warn", "fetch"), (True, False, ["bad"], "ok", "ready"), (True, True, [], "ok", "every hash"),
+    (False, False, [], "warn", "fetch"), (True, False, [], "ok", "ready"), (True, True, [], "ok", "every hash"),
     (True, True, ["model.safetensors: other bytes"], "fault", "other bytes"),
+    (True, False, ["tokenizer.json is not the one in the registry"], "fault", "not the one in the registry"),
 ])
 def test_models_are_told_ready_or_not(ready, deep, faults, level, words, monkeypatch):
     from lib import models
@@ -190,5 +192,6 @@ def test_on_a_bare_python_the_doctor_works_and_installs_nothing(tmp_path):
     before = sorted(copy.rglob("*"))
     answer = subprocess.run([base, "-m", "lib", "doctor"], cwd=copy, env=variables, capture_output=True, text=True)
     assert answer.stderr == "" and "environment: it isn't made yet" in answer.stdout, answer.stderr
+    assert "commit: not known" in answer.stdout and "variables: COURSE_CACHE=" in answer.stdout
     assert "a check broke off" not in answer.stdout
     assert sorted(copy.rglob("*")) == before and not Path(tmp_path / "cache").exists()

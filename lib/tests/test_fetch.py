@@ -291,6 +291,30 @@ def test_the_room_needed_shrinks_as_the_parts_arrive(quick, shop):
     assert fetch.disk_needed(["tiny"]) == 0
 
 
+def test_a_tokenizer_that_is_not_the_registrys_is_a_fault_and_is_made_anew(quick, monkeypatch):
+    fetch.ensure(["tiny"])
+    path, manifest = models.folder("tiny"), folders.read_manifest(models.folder("tiny"))
+    right = (path / "tokenizer.json").read_bytes()
+    monkeypatch.setitem(models.MODELS["tiny"], "converted", {"tokenizer.json": hashlib.sha256(right).hexdigest()})
+    assert fetch.verify("tiny", deep=False) == []
+    (path / "tokenizer.json").write_bytes(right + b" ")  # and its manifest agrees: another conversion made both
+    manifest["files"]["tokenizer.json"] = {
+        "bytes": len(right) + 1, "sha256": hashlib.sha256(right + b" ").hexdigest()}
+    folders.write_json(path / "manifest.json", manifest)
+    assert models.is_ready("tiny")
+    for deep in (False, True):
+        [fault] = fetch.verify("tiny", deep)
+        assert f"{path / 'tokenizer.json'} is not the one in the registry" in fault
+    fetch.ensure(["tiny"])
+    assert (path / "tokenizer.json").read_bytes() == right and fetch.verify("tiny") == []
+
+
+def test_a_file_that_the_registry_names_and_the_manifest_lacks_is_a_fault(quick, monkeypatch):
+    fetch.ensure(["tiny"])
+    monkeypatch.setitem(models.MODELS["tiny"], "converted", {"merges.txt": "0" * 64})
+    assert "merges.txt is not the one in the registry (SHA-256 none" in fetch.verify("tiny", deep=False)[0]
+
+
 def test_verifying_finds_a_changed_byte_and_a_missing_file(quick):
     fetch.ensure(["tiny"])
     path = models.folder("tiny") / "model.safetensors"

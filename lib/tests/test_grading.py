@@ -15,7 +15,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 
 from lib.evaluations import load_questions
+from lib.grader_trial import localised
 from lib.grading import VERDICTS, Verdict, grade, is_right, mcnemar, smallest_difference, wilson
+from lib.quantities import quantities, tidy
 
 Z = 1.959963984540054
 
@@ -148,6 +150,50 @@ def test_any_text_gets_one_verdict_and_the_same_again(text, gold, language):
     assert not is_right(first, gold) or first in ("correct", "abstained")
 
 
+@given(ODD, ODD.filter(lambda text: "of" not in text), LANGUAGES,
+       st.sampled_from([number(12), number(2, "tokens"), number("0.5", "MB", "0.01"), CADDY, None]))
+def test_a_question_only_makes_what_is_ambiguous_right(text, question, language, gold):
+    without, verdict = grade(text, gold, language), grade(text, gold, language, question)
+    assert verdict == without or (without, verdict) == ("ambiguous", "correct")
+
+
+ECHOES = ["With {b} layers it is {a}.", "{a} for {b} layers", "{b} layers? {a}", "{a}, as {b} layers hold"]
+
+
+@given(VALUES.map(abs), VALUES.map(abs), LANGUAGES, st.sampled_from(ECHOES))
+def test_a_number_of_the_question_beside_the_gold_one_is_no_second_answer(value, other, language, way):
+    a, b = grouped(value, language), grouped(other, language)
+    question, gold = f"With {b} layers, how many tokens are there?", number(value, "tokens")
+    if value == other:
+        return
+    assert grade(way.format(a=a, b=b), gold, language, question) == "correct"
+    assert grade(way.format(a=a, b=b), gold, language) == "ambiguous"
+    for text in (f"{a} or {b}", f"{b} or even {a}", f"{b}-{a}", f"{a}, {b}", f"{b} tokens and {a} tokens"):
+        assert grade(text, gold, language, question) == "ambiguous", text
+    for text in (b, question, f"{question} {grouped(value + other + 1, language)}", f"It has {b} layers."):
+        assert grade(text, gold, language, question) == "wrong", text
+    assert grade(way.format(a=a, b=b), gold, language, f"{question} Not {a}?") == "ambiguous"
+
+
+SECONDS = ["{b}", "It is {b}.", "{a} or {b}", "{b} hoặc {a}", "{a}, {b}", "between {b} and {a}", "từ {b} đến {a}",
+           "{a}; {b}",
+           "{a} ({b})", "{b}-{a}", "not {a}, but {b}", "{a} or rather {b}", "maybe {a}, maybe {b}", "{a}? {b}",
+           "{a}. No, {b}", "First {a}, then {b}", "{a} is wrong, it is {b}"]
+
+
+@pytest.mark.parametrize("name", ["notes-en", "notes-vi", "notes-en-asked-in-vi", "notes-vi-asked-in-en"])
+def test_a_second_answer_taken_from_the_question_is_never_right(name):
+    for row in load_questions(name):
+        gold, asked = row["gold"], tidy(row["question"])
+        if gold is None or "number" not in gold:
+            continue
+        answer = localised(gold["number"], row["language"])
+        for each in quantities(asked, row["language"]):
+            replies = [way.format(a=answer, b=asked[each.start:each.end]) for way in SECONDS]
+            right = [reply for reply in replies if grade(reply, gold, row["language"], asked) == "correct"]
+            assert not right, (row["id"], right)
+
+
 @given(TEXTS)
 def test_only_the_first_line_counts(text):
     line = f"Caddy {text}".splitlines()[0]
@@ -156,12 +202,14 @@ def test_only_the_first_line_counts(text):
 
 @pytest.mark.parametrize("unit", ["1", "1,", "1.", "1 ", "[1,", "(", "[", "$1", "~", "*", "-1 ", "1/", "1+", "= 1 ",
                                   "1^", "not ", "a ", "i don't ", "không ", "the notes ", "{", "e", "1x", "<a", "_",
-                                  "½", "²", "twenty ", "\n", " ", "tài liệu "])
+                                  "½", "²", "twenty ", "\n", " ", "tài liệu ", "13 ", "1 of ", "1 or ",
+                                  "passage 1 ", "passages 1, ", "1 a a ", "1/2 "])
 def test_long_replies_take_no_longer_than_they_are(unit):
     """A pattern that tries every way to split such a text would not come back in hours."""
     text = unit * (10_000 // len(unit))
     for gold in (number(12), {"text": ["a", "not a"], "rejected": ["b a"]}, None):
         assert grade(text, gold) in ("wrong", "no_answer", "abstained", "correct")
+        assert grade(f"12 {text}", gold, "en", f"Of 1, {text[:200]}") in VERDICTS
 
 
 def test_a_verdict_is_a_text_with_reasons():

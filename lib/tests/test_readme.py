@@ -7,23 +7,21 @@ import re
 import pytest
 
 from lib.machinery import commands, notebooks
-from lib.machinery.structure import borne
+from lib.machinery.drift import readme, report
+from lib.machinery.structure import borne, evidence
 
 README = (notebooks.ROOT / "README.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (.+) \| (.+) \| (\d\d) \|$", README, re.M)
 
 
-def evidence(number: str) -> list[tuple[frozenset, frozenset]]:
+def shown(number: str) -> borne.Evidence:
     """What the cells of a notebook show, as the check of its own prose has it."""
-    cells = notebooks.code_cells(notebooks.read(notebooks.select([number])[0]))
-    texts = [borne._evidence(cell) for cell in cells]
-    return [(frozenset(f.value for f in borne.figures(text)), frozenset(borne._stems(text))) for text in texts]
+    return [evidence.shown(cell) for cell in notebooks.code_cells(notebooks.read(notebooks.select([number])[0]))]
 
 
 @pytest.mark.parametrize("finding, measured, number", ROWS)
 def test_what_was_measured_is_borne_out_by_the_notebook(finding, measured, number):
-    found = evidence(number)
-    assert [str(figure) for figure in borne.figures(measured) if not borne.is_borne(figure, found)] == []
+    assert [str(figure) for figure in borne.unborne(measured, shown(number), around=finding)] == []
 
 
 def test_there_are_findings_to_check():
@@ -43,3 +41,9 @@ def test_commands_exist(line):
 def test_every_notebook_and_command_is_listed():
     assert all(f"(notebooks/{path.name})" in README for path in notebooks.select([]))
     assert all(f"`{name}" in README for name in commands.COMMANDS)
+
+
+def test_where_outputs_were_verified_is_what_was_measured():
+    between = README.split(readme.BEGIN)[1].split(readme.END)[0].strip()
+    is_there = report.path(notebooks.ROOT).exists()
+    assert between == (readme.table(report.read(notebooks.ROOT)) if is_there else "Nothing was measured so far.")

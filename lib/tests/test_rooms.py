@@ -60,7 +60,7 @@ def test_the_first_rooms_never_import_torch(room):
 
 
 def test_the_rooms_can_be_read_aloud():
-    assert sum(len((LIB / f"{room}.py").read_text(encoding="utf-8").splitlines()) for room in ROOMS) <= 4800
+    assert sum(len((LIB / f"{room}.py").read_text(encoding="utf-8").splitlines()) for room in ROOMS) <= 4850
 
 
 @pytest.mark.parametrize("path", CODE, ids=lambda path: path.relative_to(LIB).as_posix())

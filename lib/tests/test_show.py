@@ -111,3 +111,21 @@ def test_a_false_claim_raises_only_in_a_strict_run_of_the_default_model(strict, 
 def test_a_claim_must_be_true_or_false(holds):
     with pytest.raises(TypeError, match="True or False"):
         show.claim("43 is 44", holds)
+
+
+def test_folds_are_text_one_after_the_other_and_open_one_by_one_in_html():
+    folds = show.folds([("first <b>", "one\ntwo <i>"), ("second", "three")])
+    assert repr(folds) == "first <b>\n    one\n    two <i>\n\nsecond\n    three"
+    html = folds._repr_html_()
+    assert html.count("<details>") == 2 and "<b>" not in html and "<i>" not in html
+    assert "<summary>first &lt;b&gt;</summary>" in html and "two &lt;i&gt;</pre>" in html
+
+
+def test_folds_show_what_hides():
+    folds = show.folds([("a", "b\u202ec")])
+    assert "[U+202E]" in repr(folds) and "[U+202E]" in folds._repr_html_()
+
+
+def test_no_folds_are_refused():
+    with pytest.raises(ValueError, match="nothing to fold"):
+        show.folds([])

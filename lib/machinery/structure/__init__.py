@@ -11,12 +11,12 @@ from nbformat import NotebookNode
 
 from lib.machinery import Stop, notebooks
 from lib.machinery.normalise import METADATA, normalise
-from lib.machinery.structure import borne, prose, recorded, source
+from lib.machinery.structure import borne, course, links, paths, prose, recorded, source
 
 MOST_BYTES = 1_000_000
 UNCHECKED_SHARE = 20  # at most one code cell in so many is left unchecked, over the course
 _CELL_METADATA = {"tags", "course"}
-_FORBIDDEN_TAGS = {"raises-exception", "skip-execution", "nbval-skip", "nbval-raises-exception", "nbval-check-output"}
+_COURSE = {"code": {"unchecked"}, "markdown": {"given"}}  # what a cell's metadata `course` may hold
 
 
 def faults(path: Path) -> list[str]:
@@ -40,12 +40,21 @@ def content_faults(notebook: NotebookNode, path: Path) -> list[str]:
     found = metadata_faults(notebook) + count_faults(notebook)
     for check in _CELL_CHECKS:
         found += check(notebook)
-    return found + prose.link_faults(notebook, path) + borne.faults(notebook)
+    return found + links.faults(notebook, path)
 
 
-def course_faults(paths: list[Path]) -> list[str]:
-    """What is wrong with the notebooks together: too many cells left unchecked."""
-    cells = [cell for path in paths for cell in notebooks.code_cells(notebooks.read(path))]
+def course_faults(there: list[Path]) -> list[str]:
+    """What is wrong with the course whose notebooks are `there`, beyond each of them: its files, its README, too many
+    cells left unchecked."""
+    try:
+        return course.faults(there[0].parent.parent, there) + share_faults(there)
+    except Stop as stop:
+        return [str(stop)]
+
+
+def share_faults(there: list[Path]) -> list[str]:
+    """Too many cells left unchecked, over all notebooks."""
+    cells = [cell for path in there for cell in notebooks.code_cells(notebooks.read(path))]
     unchecked = sum(notebooks.is_unchecked(cell) for cell in cells)
     most = math.ceil(len(cells) / UNCHECKED_SHARE)
     if unchecked > most:
@@ -82,10 +91,18 @@ def metadata_faults(notebook: NotebookNode) -> list[str]:
     found += [f"the metadata {key!r} does not belong in a recording" for key in notebook.metadata
               if key not in METADATA]
     for cell in notebook.cells:
-        extra = (set(cell.metadata) - _CELL_METADATA) | (_FORBIDDEN_TAGS & set(cell.metadata.get("tags", [])))
         found += [f"cell {cell.get('id')}: the metadata or tag {name!r} does not belong there"
-                  for name in sorted(extra)]
+                  for name in sorted(_strange(cell))]
+        found += [f"cell {cell.get('id')}: a raw cell is neither shown nor run"] * (cell.cell_type == "raw")
     return found
+
+
+def _strange(cell: NotebookNode) -> set[str]:
+    """What the metadata of a cell hold that no part of the course knows, or must not know."""
+    given = cell.metadata.get("course", {})
+    unknown = set(given) - _COURSE.get(cell.cell_type, set()) if isinstance(given, dict) else {"course"}
+    allowed = {notebooks.UNCHECKED_TAG} if cell.cell_type == "code" else set()
+    return (set(cell.metadata) - _CELL_METADATA) | unknown | (set(cell.metadata.get("tags", [])) - allowed)
 
 
 def count_faults(notebook: NotebookNode) -> list[str]:
@@ -122,5 +139,4 @@ def _of_code_cells(check: Callable[[NotebookNode], list[str]]) -> Callable[[Note
 
 
 _CELL_CHECKS = [_of_code_cells(check) for check in (source.faults, recorded.faults, unchecked_faults)]
-_CELL_CHECKS += [prose.heading_faults, prose.image_faults, prose.path_faults,
-                 prose.placeholder_faults]
+_CELL_CHECKS += [prose.heading_faults, prose.image_faults, prose.placeholder_faults, paths.faults, borne.faults]

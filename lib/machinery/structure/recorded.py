@@ -10,12 +10,10 @@ from nbformat import NotebookNode
 from PIL import Image
 
 from lib.machinery.outputs import FIGURES, values
+from lib.machinery.structure import markdown, paths, prose
 
 LEAST_ALT_WORDS = 4
-PATHS = re.compile(r"(?<![\w.~])/(?:home|root|tmp|Users|var/folders|private|mnt|opt)/[\w.-]*"
-                   r"|\b[A-Za-z]:\\+(?:Users|Windows|Temp)\b|site-packages|ipykernel_\d+")
 _MACHINE = {
-    "a path of the machine": PATHS,
     "an address or a port": re.compile(
         r"\b(?:localhost|(?:\d{1,3}\.){3}\d{1,3})(?::\d+)?\b|\bport[ =:]+\d{2,5}\b", re.I),
     "an object's address": re.compile(r"\bat 0x[0-9a-fA-F]+"),
@@ -29,7 +27,7 @@ _MACHINE = {
 def faults(cell: NotebookNode) -> list[str]:
     """What is wrong with the outputs of a code cell."""
     return [fault for output in cell.outputs for fault in _kind_faults(output) + image_faults(output)
-            + [f"an output holds {what} ({found.group()!r})" for what, found in machine(output)]]
+            + [f"an output holds {what} ({found!r})" for what, found in machine(output)]]
 
 
 def _kind_faults(output: NotebookNode) -> list[str]:
@@ -43,10 +41,11 @@ def image_faults(output: NotebookNode) -> list[str]:
     """Images without a text that says what is to be seen."""
     data, metadata = output.get("data", {}), output.get("metadata", {})
     texts = [metadata.get(mime, {}).get("alt") or metadata.get("alt") or "" for mime in data if mime in FIGURES]
-    tags = re.findall(r"<(?:img|svg)\b[^>]*>", data.get("text/html", ""), re.I)
-    texts += [" ".join(re.findall(r"""\b(?:alt|aria-label)=["']([^"']*)""", tag, re.I)) for tag in tags]
+    texts += [prose.alternative(tag) for tag in re.findall(r"<(?:img|svg)\b[^>]*>", data.get("text/html", ""), re.I)]
+    written = markdown.without_code(data.get("text/markdown", ""))
+    texts += [link.text for link in markdown.links(written) if link.image]
     found = [f"an image has no alternative text of at least {LEAST_ALT_WORDS} words (it says {text!r})"
-             for text in texts if len(text.split()) < LEAST_ALT_WORDS]
+             for text in texts if len(set(text.lower().split())) < LEAST_ALT_WORDS or prose.says_nothing(text)]
     return found + ["an image is no PNG that can be shown"] * ("image/png" in data and not is_png(data["image/png"]))
 
 
@@ -60,7 +59,9 @@ def is_png(text: str) -> bool:
         return False
 
 
-def machine(output: NotebookNode) -> list[tuple[str, re.Match]]:
-    """What an output tells of the machine that recorded it."""
+def machine(output: NotebookNode) -> list[tuple[str, str]]:
+    """What an output tells of the machine that recorded it: what it is, and the text."""
     text = html.unescape("\n".join(values(output).values()))
-    return [(what, found) for what, pattern in _MACHINE.items() if (found := pattern.search(text))]
+    found = [(what, match.group()) for what, pattern in _MACHINE.items() if (match := pattern.search(text))]
+    path = paths.found_in(text)
+    return found + ([("a path of the machine", path)] if path else [])

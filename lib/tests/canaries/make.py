@@ -12,7 +12,7 @@ import zlib
 from pathlib import Path
 
 from nbformat import NotebookNode
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output, new_raw_cell
 
 from lib.machinery import notebooks
 from lib.machinery.normalise import METADATA
@@ -92,6 +92,20 @@ def with_widgets() -> NotebookNode:
     return made
 
 
+def with_raw_cell() -> NotebookNode:
+    """A notebook with a cell that nobody runs and nobody reads."""
+    made = notebook(("print(6 * 7)", [stdout("42\n")]))
+    made.cells.append(new_raw_cell("print(43)", id="raw"))
+    return made
+
+
+def given(figures: dict[str, str], tags: list[str] | None = None) -> NotebookNode:
+    """A notebook whose prose lists figures as given, or is tagged."""
+    made = notebook(("print(6 * 7)", [stdout("42\n")]), prose="It says 42.")
+    made.cells[-1].metadata = {"tags": tags} if tags else {"course": {"given": figures}}
+    return made
+
+
 def all_canaries() -> dict[str, NotebookNode]:
     """Every canary by its name."""
     from lib.tests.canaries.more import more_canaries
@@ -139,7 +153,21 @@ def read_canaries() -> dict[str, NotebookNode]:
         "trailing_semicolon": notebook(("6 * 7;", [])),
         "widgets_metadata": with_widgets(),
         "machine_path": notebook(("print('/ho' 'me/ada/model')", [stdout("/home/ada/model\n")])),
+        "path_in_alt_text": notebook((shows_picture(), [picture("a dot that was kept in /home/ada/dots")])),
+        "shell_command": notebook(("import os\n_ = os.system('true')", [])),
+        "raw_cell": with_raw_cell(),
+        "dead_link": notebook(fine, prose="See [the next lesson](02-none.ipynb)."),
+        "dead_anchor": notebook(fine, prose="See [above](#what-is-not-there)."),
+        "same_heading_twice": notebook(fine, prose="## A part\n\n## A part"),
         "unborne_figure": notebook(fine, prose="It took 43 tokens."),
+        "unborne_in_words": notebook(("print('3 calls, 6 turns')", [stdout("3 calls, 6 turns\n")]),
+                                     prose="Three of six turns made a call."),
+        "unborne_with_its_noun": notebook(("print('29 tokens')\nprint('3 calls')", [stdout("29 tokens\n3 calls\n")]),
+                                          prose="It took **29** calls."),
+        "unborne_in_a_heading": notebook(fine, prose="## 43 tokens for a word"),
+        "unborne_in_a_link": notebook(fine, prose="See [what 43 tokens are](#a-canary)."),
+        "given_without_need": given({"42": "a number of this example"}),
+        "exempt_by_a_tag": given({}, tags=["course-no-figures"]),
     }
 
 
