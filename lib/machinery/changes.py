@@ -15,7 +15,10 @@ from PIL import ImageOps
 
 from lib.machinery import notebooks, pictures
 from lib.machinery.outputs import FIGURES, values
-from lib.machinery.structure import borne, prose
+from lib.machinery.structure import borne, plain
+from lib.machinery.structure.figures import figures
+
+_DIGITS = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 
 
 class Change(NamedTuple):
@@ -66,7 +69,7 @@ def figure(notebook: NotebookNode, rng: random.Random) -> Change | None:
     if not found:
         return None
     index, old = rng.choice(found)
-    made, number = copy.deepcopy(notebook), old.split(" ")[0]
+    made, number = copy.deepcopy(notebook), _DIGITS.match(old).group()
     new = _unheard_of(number, _numbers(notebook), rng) + old[len(number):]
     made.cells[index].source = made.cells[index].source.replace(old, new)
     return Change(f"cell {made.cells[index].get('id')}, {old!r} made {new!r}", made)
@@ -144,13 +147,16 @@ def _with_another_letter(text: str, rng: random.Random) -> str:
 
 
 def _figures(cell: NotebookNode) -> list[str]:
-    """The figures of a Markdown cell that its check looks at, with their nouns, where each stands there once."""
-    if cell.cell_type != "markdown" or borne.EXEMPT_TAG in cell.metadata.get("tags", []):
+    """The figures in digits that a Markdown cell does not list as given, with their nouns, where each stands once."""
+    if cell.cell_type != "markdown":
         return []
-    text, _ = borne.without_further_reading(prose.without_code(cell.source), 0)
-    found = (f"{each.text} {each.nouns[0]}" for each in borne.figures(borne.checked_text(text)) if each.nouns)
-    return [each for each in found if len(re.findall(rf"(?<![\w.,]){re.escape(each)}\b", cell.source)) == 1
-            and cell.source.count(each) == 1]
+    return [name for name in sorted(_checked(cell.source) - borne.given(cell).keys()) if _DIGITS.match(name)
+            and cell.source.count(name) == 1 and re.search(rf"(?<![\w.,]){re.escape(name)}(?!\w)", cell.source)
+            and name not in _checked(cell.source.replace(name, ""))]  # or it stands where nobody looks
+
+
+def _checked(text: str) -> set[str]:
+    return {str(figure) for block in plain.blocks(text) for figure in figures(block.text)}
 
 
 def _numbers(notebook: NotebookNode) -> set[Decimal]:

@@ -17,15 +17,17 @@ from lib.machinery.results import copy_aside
 
 
 class Mutant(NamedTuple):
-    """`old` stands once in `file` and becomes `new`; cells of `notebook` up to the one called `until` show it."""
+    """`old` stands once in `file` and becomes `new`; cells of `notebook` up to `until` show it, or `only` those."""
     says: str
     file: str
     old: str
     new: str
     notebook: str
     until: str
+    only: tuple[str, ...] = ()
 
 
+_FILE = ("load", "questions", "rows", "tally")  # what 06 makes of its file, no model needed
 _LOADED = "    return Model(name, network, tokenizer, eos, network.config.max_position_embeddings)\n"
 _SHORTER = '.replace("You are a helpful assistant.", "You are an assistant.")'
 MUTANTS = [
@@ -52,8 +54,12 @@ MUTANTS = [
     Mutant("the loop rule ends it after two", "lib/agent.py", "IN_A_ROW = 3", "IN_A_ROW = 2", "03", "run"),
     Mutant("the instructions with passages", "lib/rag_prompt.py", "rồi trả lời câu hỏi bằng tiếng Việt",
            "và trả lời câu hỏi bằng tiếng Việt", "05", "prompt"),
-    Mutant("a verdict of the grader", "lib/grading.py", 'Verdict("no_answer", "there is no number in it")',
-           'Verdict("wrong", "there is no number in it")', "05", "english"),
+    Mutant("a verdict of the grader", "lib/grading.py", 'Verdict("ambiguous", f"it names {gold',
+           'Verdict("correct", f"it names {gold', "06", "grader", ("load", "questions", "grader")),
+    Mutant("a class of failures takes another's", "lib/failures.py", '_ended("repeated_format_error")',
+           '_ended("repeated_format_error", "loop")', "06", "tally", _FILE),
+    Mutant("the calculator rounds what it reads", "lib/calculator.py", "return number(text)",
+           "return Fraction(float(number(text)))", "06", "naive", ("load", "naive")),
     Mutant("the endpoint's longest answer", "lib/machinery/serve.py", "MAX_TOKENS = 256", "MAX_TOKENS = 255",
            "07", "leave"),
 ]
@@ -63,17 +69,17 @@ _BROKEN = ("ImportError", "ModuleNotFoundError", "SyntaxError", "IndentationErro
 def cases(course: Path, wanted: list[str], mutants: list[Mutant]) -> tuple[list, list]:
     """(controls, mutants) of the notebooks numbered in `wanted`, each a name and its fault, in a copy of a course.
 
-    The control runs the cells unchanged, as far as any of its mutants runs them.
+    A control runs the cells unchanged, as far as any of its mutants runs them.
     """
     controls, found = [], []
-    for number in wanted:
-        mine = [mutant for mutant in mutants if mutant.notebook == number]
-        if not mine:
+    for number, only in dict.fromkeys((mutant.notebook, mutant.only) for mutant in mutants):
+        if number not in wanted:
             continue
+        mine = [mutant for mutant in mutants if (mutant.notebook, mutant.only) == (number, only)]
         [path] = (course / "notebooks").glob(f"{number}-*.ipynb")
         last = max((mutant.until for mutant in mine), key=lambda id: _place(path, id))
-        fault = first_fault(course, path, last)
-        controls.append((f"{path.stem}, lib unchanged", fault or ""))
+        fault = first_fault(course, path, last, only)
+        controls.append((f"{path.stem} up to {last}, lib unchanged", fault or ""))
         for mutant in mine:
             found.append((f"{path.stem}, lib: {mutant.says}",
                           "its control is red" if fault else missed(course, path, mutant)))
@@ -83,7 +89,7 @@ def cases(course: Path, wanted: list[str], mutants: list[Mutant]) -> tuple[list,
 def missed(course: Path, path: Path, mutant: Mutant) -> str:
     """Why a mutant does not count as caught; empty when it is."""
     with planted(course, mutant):
-        fault = first_fault(course, path, mutant.until)
+        fault = first_fault(course, path, mutant.until, mutant.only)
     if fault is None:
         return f"the notebook is green up to its cell {mutant.until}"
     broken = next((name for name in _BROKEN if name in fault), None)
@@ -106,14 +112,14 @@ def planted(course: Path, mutant: Mutant) -> Iterator[None]:
         file.write_bytes(before)
 
 
-def first_fault(course: Path, path: Path, until: str) -> str | None:
+def first_fault(course: Path, path: Path, until: str, only: tuple[str, ...] = ()) -> str | None:
     """The first fault of a notebook of `course`, executed with that course's own `lib`; None up to the cell `until`.
 
     A cell that prints source code is run and not compared: that it shows a change of the source proves nothing.
     """
     recorded = notebooks.read(path)
-    recorded.cells = recorded.cells[:next(place for place, cell in enumerate(recorded.cells)
-                                          if cell.get("id") == until) + 1]
+    recorded.cells = recorded.cells[:_place(path, until) + 1]
+    recorded.cells = [cell for cell in recorded.cells if not only or cell.get("id") in only]
     with tempfile.TemporaryDirectory(prefix="course-mutant-", ignore_cleanup_errors=True) as scratch:
         copy_aside(course / "results", Path(scratch, "results"))
         try:

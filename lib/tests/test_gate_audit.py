@@ -195,4 +195,7 @@ def test_the_memory_that_is_asked_for_is_what_notebooks_take():
     asked = preflight.registry()[preflight.model_in_use()]["parameters"] * 4 + preflight.WORKING_MEMORY
     taken = {path.stem: json.loads(path.read_text(encoding="utf-8")).get("peak_memory_mb", 0) * 1e6
              for path in (notebooks.ROOT / "results" / TIMES).glob("[0-9][0-9].json")}
-    assert taken and {name for name, most in taken.items() if most > asked} == set()
+    more = re.search(r"three of free memory \((3\.5) for (06), which holds two models\)",
+                     (notebooks.ROOT / "README.md").read_text(encoding="utf-8"))
+    allowed = {more[2]: float(more[1]) * 1e9}
+    assert taken and {name for name, most in taken.items() if most > allowed.get(name, asked)} == set()

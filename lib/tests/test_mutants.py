@@ -37,8 +37,8 @@ def toy(old: str = "SIX = 6", new: str = "SIX = 7", until: str = "cell-3") -> Mu
     (toy("return SIX * n", "raise ValueError(n)"), "")])
 def test_a_mutant_is_caught_by_what_a_notebook_shows(root, mutant, fault):
     before = tree(root)
-    controls, found = mutants.cases(root, ["01", "02"], [mutant])
-    assert controls == [("01-toy, lib unchanged", "")]
+    controls, found = mutants.cases(root, ["01", "02"], [mutant, mutant._replace(notebook="03")])
+    assert controls == [(f"01-toy up to {mutant.until}, lib unchanged", "")]
     assert found[0][0] == "01-toy, lib: six" and (found[0][1].startswith(fault) if fault else not found[0][1]), found
     assert tree(root) == before, "nothing is left behind, nothing compiled either"
 
@@ -59,9 +59,16 @@ def test_a_red_control_lets_no_mutant_count(root):
 
 def test_the_control_goes_as_far_as_any_mutant(root, monkeypatch):
     seen = []
-    monkeypatch.setattr(mutants, "first_fault", lambda root, path, until: seen.append(until))
-    mutants.cases(root, ["01"], [toy(until="cell-4"), toy(until="cell-2")])
-    assert seen == ["cell-4", "cell-4", "cell-2"]
+    monkeypatch.setattr(mutants, "first_fault", lambda root, path, until, only: seen.append((until, only)))
+    some = toy(until="cell-3")._replace(only=("cell-1", "cell-3"))
+    mutants.cases(root, ["01"], [toy(until="cell-4"), some, toy(until="cell-2")])
+    assert seen == [("cell-4", ()), ("cell-4", ()), ("cell-2", ())] + [("cell-3", ("cell-1", "cell-3"))] * 2
+
+
+def test_only_the_cells_that_are_named_are_run(root):
+    path = course(root, CELLS[0], ("1 / 0", []), *CELLS[2:])
+    assert "ZeroDivisionError" in mutants.first_fault(root, path, "cell-3")
+    assert mutants.first_fault(root, path, "cell-3", ("cell-1", "cell-3")) is None
 
 
 def test_generations_count_too(root):
@@ -87,7 +94,9 @@ def test_each_mutant_changes_one_place_and_names_a_cell(mutant):
     assert ast.dump(ast.parse(text)) != ast.dump(ast.parse(text.replace(mutant.old, mutant.new)))
     [path] = notebooks.select([mutant.notebook])
     cells = notebooks.code_cells(notebooks.read(path))
-    place = [cell.id for cell in cells].index(mutant.until)
+    names = [cell.id for cell in cells]
+    place = names.index(mutant.until)
+    assert set(mutant.only) <= set(names[:place + 1]) and (not mutant.only or mutant.until in mutant.only)
     assert any(cell.outputs and "show.source(" not in cell.source for cell in cells[:place + 1])
 
 
