@@ -8,7 +8,8 @@ recording   record, normalise, ledger, results
 long runs   evaluate, evaluations (the evaluations themselves, a module each, and their frame), bench,
             drift (recorded tokens on other threads, kernels and instruction sets: a folder with a map)
 peers       extras (libraries that bench, segment and the slow tests compare with, use or drive), segment
-the gate    gate, stages, reexecute, strict (the pytest plugin), outputs, structure, canaries, junit
+the gate    gate, stages, reexecute, strict (the pytest plugin), compare, outputs, pictures, unchecked (what is not
+            compared), structure, canaries, anew, mutations, changes (of notebooks), mutants (of lib), orphan, junit
 the endpoint    serve (its limits and the command), serving (a folder: in the order of a request)
 this machine    doctor, facts, second_kernel, clean
 """

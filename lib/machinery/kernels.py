@@ -36,7 +36,14 @@ class OwnPython(KernelSpecManager):
 
     def get_kernel_spec(self, kernel_name: str) -> KernelSpec:
         """The specification of a kernel that runs `sys.executable`."""
-        return KernelSpec(argv=list(_COMMAND), display_name="Python 3", language="python")
+        return KernelSpec(argv=[*_COMMAND, *import_path(notebooks.ROOT)], display_name="Python 3", language="python")
+
+
+def import_path(root: Path) -> list[str]:
+    """What a kernel's command needs besides PYTHONPATH, which cannot hold a folder with its own separator in it."""
+    given = "os.environ.get('PYTHONPATH', '').startswith(root)"
+    line = f"import os, sys; root = {str(root)!r}; {given} and sys.path.insert(0, root); del root, os, sys"
+    return [f"--IPKernelApp.exec_lines={[line]!r}"] if os.pathsep in str(root) else []
 
 
 class Workshop:

@@ -5,7 +5,9 @@ import json
 
 from nbformat import NotebookNode
 
-# Another platform's fonts may draw a figure in other bytes; that it is there, and its alternative text, is compared.
+from lib.machinery import pictures
+
+# Another platform may draw a figure in other bytes: it has to look the same (PNG, JPEG) and say the same of itself.
 FIGURES = ("image/png", "image/jpeg", "image/svg+xml")
 
 
@@ -32,14 +34,31 @@ def _text(value: object) -> str:
 
 
 def difference(recorded: list[NotebookNode], now: list[NotebookNode], contents: bool = True) -> str | None:
-    """What differs first between two lists of outputs (kinds only, without `contents`); None when nothing does."""
+    """What differs first between two lists of outputs; None when nothing does.
+
+    Without `contents` only their kinds are compared, and whether they hold anything.
+    """
     if shapes(recorded) != shapes(now):
         return _difference_of_kinds(recorded, now)
     for place, (old, new) in enumerate(zip(recorded, now, strict=True), start=1):
-        for key, before in values(old).items() if contents else ():
-            if before != values(new)[key]:
-                return f"output {place} ({' '.join(shape(old)[:2]).strip()}) {_first_line(before, values(new)[key])}"
+        if found := _difference_of_contents(old, new) if contents else _emptied(old, new):
+            return f"output {place} ({' '.join(shape(old)[:2]).strip()}) {found}"
     return None
+
+
+def _difference_of_contents(old: NotebookNode, new: NotebookNode) -> str | None:
+    after = values(new)
+    for key, before in values(old).items():
+        if before != after[key]:
+            return _first_line(before, after[key])
+    seen = ((old.data[mime], new.data[mime]) for mime in ("image/png", "image/jpeg") if mime in old.get("data", {}))
+    return next(filter(None, (pictures.difference(*pair) for pair in seen)), None)
+
+
+def _emptied(old: NotebookNode, new: NotebookNode) -> str | None:
+    after = values(new)
+    return next((f"holds nothing {'as recorded' if after[key].strip() else 'now'}" for key, before
+                 in values(old).items() if bool(before.strip()) != bool(after[key].strip())), None)
 
 
 def _difference_of_kinds(recorded: list[NotebookNode], now: list[NotebookNode]) -> str:

@@ -80,9 +80,9 @@ class Recorder(NotebookClient):
     """Executes for a recording: no times, one output per stream, and a Stop for what cannot be compared later."""
 
     def __init__(self, notebook: NotebookNode) -> None:
-        super().__init__(notebook, timeout=CELL_TIMEOUT, iopub_timeout=60, raise_on_iopub_timeout=True,
-                         record_timing=False, coalesce_streams=True, store_widget_state=False,
-                         force_raise_errors=True, skip_cells_with_tag="")
+        super().__init__(notebook, timeout=CELL_TIMEOUT, startup_timeout=120, iopub_timeout=60,
+                         raise_on_iopub_timeout=True, record_timing=False, coalesce_streams=True,
+                         store_widget_state=False, force_raise_errors=True, skip_cells_with_tag="")
 
     def process_message(self, msg: dict, cell: NotebookNode, cell_index: int) -> NotebookNode | None:
         """As nbclient's, but outputs that change after they were shown are refused."""

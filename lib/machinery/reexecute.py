@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -9,17 +10,19 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from lib.machinery import notebooks
+from lib.machinery import notebooks, orphan
 
 CELL_TIMEOUT = 600  # seconds
+START_TIMEOUT = 120  # seconds for a kernel to start
 SETTINGS = Path(__file__).parent / "strict" / "settings.ini"
 
 
 @dataclass
 class Verdict:
-    """How a strict run ended: cells passed and failed, what is wrong in each notebook, and pytest's exit code."""
+    """How a strict run ended: cells passed, failed and compared, what is wrong in each notebook, pytest's code."""
     passed: int = 0
     failed: int = 0
+    compared: int = 0
     faults: dict[Path, list[str]] = field(default_factory=dict)
     code: int = 0
 
@@ -31,9 +34,11 @@ def reexecute(paths: list[Path], junit: Path | None = None, quiet: bool = False,
         return Verdict()
     with tempfile.TemporaryDirectory(prefix="course-strict-", ignore_cleanup_errors=True) as folder:
         report = Path(folder, "report.json")
+        # Below `root` no name needs care; in a whole path pytest would take [ and :: for parts of a test's name.
         command = [*strict_command(root, cell_timeout), "--strict-report", str(report),
-                   *([f"--junitxml={junit}"] if junit else []), *map(str, paths)]
-        code = call(command, quiet, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
+                   *([f"--junitxml={junit.resolve()}"] if junit else []),
+                   *(path.resolve().relative_to(root.resolve()).as_posix() for path in paths)]
+        code = call(command, quiet, root, PYTEST_DISABLE_PLUGIN_AUTOLOAD="1")
         told = json.loads(report.read_text(encoding="utf-8")) if report.exists() else {}
     return judge(paths, told, code)
 
@@ -42,15 +47,19 @@ def strict_command(root: Path, cell_timeout: int) -> list[str]:
     """The one command line of a strict run: no settings, plugins or conftest of anybody else."""
     return [sys.executable, "-m", "pytest", "-c", str(SETTINGS), "--rootdir", str(root), "--noconftest",
             "-p", "no:cacheprovider", "-p", "lib.machinery.strict", "--nbval", "--nbval-current-env",
-            f"--nbval-cell-timeout={cell_timeout}", "--tb=no", "-rN", "-v", "--no-header"]
+            f"--nbval-cell-timeout={cell_timeout}", f"--nbval-kernel-startup-timeout={START_TIMEOUT}",
+            "--tb=no", "-rN", "-v", "--no-header"]
 
 
-def call(command: list[str], quiet: bool = False, **variables: str | Path) -> int:
-    """Runs a process of our own, its exit code; when we are ended before it, it gets the time to end its kernels."""
-    environment = notebooks.child_environment(PYTHONUNBUFFERED="1", **variables)  # each line as it comes
+def call(command: list[str], quiet: bool = False, cwd: Path = notebooks.ROOT, **variables: str | Path) -> int:
+    """Runs a process of our own, its exit code; when we are ended before it, it gets the time to end its kernels.
+
+    When we are killed, it finds out (see `orphan`), if it is one that looks.
+    """
+    environment = notebooks.child_environment(PYTHONUNBUFFERED="1", **orphan.mark(), **variables)
     output = subprocess.DEVNULL if quiet else None
     sys.stdout.flush()
-    process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, cwd=notebooks.ROOT)
+    process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, cwd=cwd)
     try:
         return process.wait()
     except BaseException as ending:
@@ -72,9 +81,11 @@ def _wait_and_end(process: subprocess.Popen) -> None:
 def judge(paths: list[Path], told: dict[str, dict], code: int) -> Verdict:
     """What the report of a strict run proves about `paths`; what it does not prove is a fault."""
     verdict = Verdict(code=code)
+    told = {os.path.realpath(name): counts for name, counts in told.items()}
     for path in paths:
-        counts = told.get(str(path), {})
+        counts = told.get(os.path.realpath(path), {})
         verdict.passed += counts.get("passed", 0)
+        verdict.compared += counts.get("checked", 0)
         found = counts.get("faults") or unproven(path, counts)
         if found:
             verdict.faults[path] = found

@@ -9,16 +9,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lib.machinery import Stop, canaries, extras, notebooks, record, results, structure
+from lib.machinery import Stop, anew, canaries, extras, mutations, notebooks, structure, unchecked
 from lib.machinery.reexecute import call, reexecute
 
 
 @dataclass(frozen=True)
 class Request:
-    """What is to be tested: these notebooks, with the slow things or without; stages leave files in `folder`."""
+    """What is to be tested: these notebooks, with the slow things or without; stages leave files in `folder`.
+
+    `anew` says where the notebooks lie that a stage has recorded anew.
+    """
     paths: list[Path]
     everything: bool
     folder: Path
+    anew: dict[Path, Path] = field(default_factory=dict)
 
 
 @dataclass
@@ -65,7 +69,7 @@ def unit_tests(request: Request) -> Stage:
     chosen = [] if request.everything else ["-m", "not slow"]
     code = call([sys.executable, "-m", "pytest", str(notebooks.ROOT / "lib" / "tests"), "-c",
                  str(notebooks.ROOT / "pyproject.toml"), "-q", "--tb=short", f"--junitxml={junit}", *chosen],
-                COURSE_RESULTS=request.folder / "results", **variables)
+                COURSE_RESULTS=request.folder / "results", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", **variables)
     passed, failed = counts(junit)
     silent = silent_files(junit, notebooks.ROOT / "lib" / "tests", request.everything)
     faults = [f"{file}: not one of its tests was run" for file in silent]
@@ -126,9 +130,13 @@ def strict_reexecution(request: Request) -> Stage:
     """Every cell executed anew and compared with what is recorded."""
     junit = request.folder / "strict.xml"
     verdict = reexecute(request.paths, junit)
-    faults = [fault if fault.startswith(path.name) else f"{path.name}: {fault}"
-              for path, found in verdict.faults.items() for fault in found]
-    return Stage("strict re-execution", verdict.passed, verdict.failed, faults, junit=junit)
+    unlisted = [f"{path.name}: {fault}" for path in request.paths for fault in unchecked.faults(path)]
+    faults = unlisted + [fault if fault.startswith(path.name) else f"{path.name}: {fault}"
+                         for path, found in verdict.faults.items() for fault in found]
+    print(f"{verdict.compared} of {verdict.passed + verdict.failed} cells compared; not compared: "
+          + (", ".join(f"{notebooks.number(path)} {cell} ({reason})" for path in request.paths
+                       for cell, reason in unchecked.listed(path).items()) or "none"))
+    return Stage("strict re-execution", verdict.passed, verdict.failed + len(unlisted), faults, junit=junit)
 
 
 @stage("canaries")
@@ -145,34 +153,24 @@ def canaries_caught(request: Request) -> Stage:
 
 @stage("recorded anew, byte for byte", slow=True)
 def recorded_anew(request: Request) -> Stage:
-    """The notebooks recorded into a copy: notebook, generations and near ties must come out the same."""
+    """The notebooks recorded into a copy: they, their generations and near ties must come out the same."""
     copy = request.folder / "copy"
-    record.copy_course(notebooks.ROOT, copy, request.paths)
-    cases = []
-    for path in request.paths:
-        try:
-            record.record(path, copy)
-            cases += [(path.name, "")]
-        except Stop as stop:
-            cases += [(path.name, str(stop))]
-    return from_cases("recorded anew, byte for byte", cases + compare_trees(copy, notebooks.ROOT))
+    cases, made = anew.record_all(request.paths, copy, notebooks.ROOT)
+    request.anew.update(made)
+    cases += anew.compare_trees(copy, notebooks.ROOT) + anew.record_again(request.paths, copy, notebooks.ROOT)
+    return from_cases("recorded anew, byte for byte", cases)
 
 
-def compare_trees(copy: Path, root: Path) -> list[tuple[str, str]]:
-    """Each file of the copy and of the course's results, with what is wrong when they differ (times do differ)."""
-    files = {path.relative_to(copy) for path in copy.rglob("*") if path.is_file()}
-    files |= {path.relative_to(root) for path in (root / "results").rglob("*") if path.is_file()}
-    looked_at = sorted(file for file in files if file.parts[:2] not in _LEFT_OUT)
-    return [(file.as_posix(), "" if same_bytes(copy / file, root / file) else "is another when recorded anew")
-            for file in looked_at]
-
-
-_LEFT_OUT = {("results", name) for name in (*results.IGNORED, results.TIMES)}
-
-
-def same_bytes(one: Path, other: Path) -> bool:
-    """Whether both files are there and equal."""
-    return one.exists() and other.exists() and one.read_bytes() == other.read_bytes()
+@stage("mutations", slow=True)
+def mutations_caught(request: Request) -> Stage:
+    """Small defects planted in copies of the notebooks and of lib, each of which must be caught."""
+    found = mutations.mutations(request.paths, request.anew, request.folder)
+    caught = sum(not fault for _, fault in found.mutations)
+    print("\n".join(f"  {name}" for name, _ in found.mutations))
+    print(f"caught {caught} of {len(found.mutations)}, with the seed {mutations.seed()} "
+          f"({mutations.SEED_VARIABLE} sets another)")
+    unsound = [("mutations", "nothing was changed")] if not found.mutations else []
+    return from_cases("mutations", found.controls + found.mutations + unsound)
 
 
 @stage("ruff", slow=True)
@@ -183,4 +181,5 @@ def ruff(request: Request) -> Stage:
     return from_cases("ruff", [("ruff check", f"it ended with code {code}" if code else "")])
 
 
-STAGES = [unit_tests, structure_of_notebooks, strict_reexecution, canaries_caught, recorded_anew, ruff]
+STAGES = [unit_tests, structure_of_notebooks, strict_reexecution, canaries_caught, recorded_anew, mutations_caught,
+          ruff]

@@ -13,6 +13,9 @@ from lib.tests.test_ledger import generation
 from lib.tests.toys import GENERATES, WRITES, change, course, tree
 
 FINE = ("print(6 * 7)", [stdout("42\n")])
+KEEPS_PARENT = "kernel = get_ipython().kernel\nearlier = kernel.get_parent()"
+SENDS_LATE = ("said = {'name': 'stdout', 'text': 'late'}\n"
+              "_ = kernel.session.send(kernel.iopub_socket, 'stream', said, parent=earlier)\nprint(42)")
 SLEEPS = ("import time\ntime.sleep(1.5)", [])
 
 
@@ -38,6 +41,8 @@ TOYS = {  # how each is built, and what must be said about it, in order; nothing
     "dead": (lambda root: course(root, FINE, ("import os\nos._exit(3)", []), FINE, FINE),
              ["cell 2 (cell-2)", "the kernel died in this cell", "cell 3 (cell-3)",
               "not run: the kernel died in cell 2", "cell 4 (cell-4)", "not run: the kernel died in cell 2"]),
+    "of an earlier cell": (lambda root: course(root, (KEEPS_PARENT, []), (SENDS_LATE, [stdout("42\n")]), FINE),
+                           ["cell 2 (cell-2)", "an output of an earlier cell comes while this one runs (stream)"]),
     "same tokens": (lambda root: generating(root, [generation([3, 4], [0.5, 0.00042])]), []),
     "near tie": (lambda root: generating(root, [generation([3, 5])]), ["near tie at token 2 of generation 1"]),
     "parted": (lambda root: generating(root, [generation([9, 4])]), ["generation 1 differs from token 1 on"]),
@@ -82,14 +87,16 @@ def test_a_cell_that_takes_too_long_fails_and_so_do_those_below(tmp_path):
 def options(**given):
     """pytest's options as they are in a strict run, but for those `given`."""
     names = ("nbval_lax nbdime nbval_kernel_name nbval_sanitize_with sanitize_with keyword markexpr deselect lf "
-             "maxfail numprocesses")
+             "maxfail numprocesses cov_source ignore ignore_glob collectonly stepwise")
     return SimpleNamespace(**dict.fromkeys(names.split()), **{"nbval": True, "nbval_current_env": True, **given})
 
 
 @pytest.mark.parametrize("given, named", [
     ({}, []), ({"keyword": "cell 1"}, ["-k"]), ({"deselect": ["x"]}, ["--deselect"]), ({"maxfail": 1}, ["--maxfail"]),
     ({"nbval": False}, ["no --nbval"]), ({"nbval_current_env": False}, ["no --nbval-current-env"]),
-    ({"sanitize_with": "x"}, ["--nbval-sanitize-with"]), ({"numprocesses": 2}, ["-n"])])
+    ({"sanitize_with": "x"}, ["--nbval-sanitize-with"]), ({"numprocesses": 2}, ["-n"]),
+    ({"ignore": ["x"]}, ["--ignore"]), ({"ignore_glob": ["x"]}, ["--ignore"]), ({"cov_source": ["lib"]}, ["--cov"]),
+    ({"collectonly": True}, ["--collect-only"]), ({"stepwise": True}, ["--stepwise"])])
 def test_options_that_leave_something_out_are_refused(given, named):
     plain = options()
     vars(plain).update(given)

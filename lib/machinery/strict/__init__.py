@@ -15,6 +15,7 @@ import nbval.kernel
 import nbval.plugin
 import pytest
 
+from lib.machinery import orphan
 from lib.machinery.strict import cell as strict_cell
 
 NBVAL = "0.11.0"
@@ -43,6 +44,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if wrong:
         raise pytest.UsageError(f"a strict run of notebooks does not go with: {', '.join(wrong)}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # to be ended is to be interrupted: kernels go, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # even where a shell has started us in the background
+    orphan.watch()
     config.pluginmanager.register(Report(config.option.strict_report), "strict-report")
 
 
@@ -52,7 +55,9 @@ def refused_options(option) -> list[str]:
              "--nbval-kernel-name": option.nbval_kernel_name,
              "--nbval-sanitize-with": option.nbval_sanitize_with or option.sanitize_with, "-k": option.keyword,
              "-m": option.markexpr, "--deselect": option.deselect, "--lf": getattr(option, "lf", False),
-             "--maxfail": option.maxfail, "-n": getattr(option, "numprocesses", None),
+             "--ignore": option.ignore or option.ignore_glob, "--collect-only": option.collectonly,
+             "--stepwise": getattr(option, "stepwise", False), "--maxfail": option.maxfail,
+             "-n": getattr(option, "numprocesses", None), "--cov": getattr(option, "cov_source", None),
              "no --nbval": not option.nbval, "no --nbval-current-env": not option.nbval_current_env}
     return [name for name, value in given.items() if value]
 
@@ -63,8 +68,13 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> strict_cel
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Refuses a run that is not whole notebooks, in their own order."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Refuses a run that is not whole notebooks in their own order, whoever took something out or moved it."""
+    refuse_parts(session.items)
+
+
+def refuse_parts(items: list[pytest.Item]) -> None:
+    """Raises UsageError unless `items` are all cells of each of their notebooks, in their order, each once."""
     by_file: dict[Path, list[int]] = {}
     for item in items:
         if not isinstance(item, strict_cell.StrictCell):
@@ -80,7 +90,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 def _counts(cells: list[dict]) -> dict:
     passed = sum(cell["outcomes"] == ["passed"] for cell in cells)
-    checked = sum(cell["checked"] for cell in cells)
+    checked = sum(cell["compared"] for cell in cells)
     return {"code_cells": len(cells), "checked": checked, "unchecked": len(cells) - checked, "passed": passed,
             "failed": len(cells) - passed, "seconds": round(sum(cell["seconds"] for cell in cells), 1),
             "faults": [fault for cell in cells for fault in cell["faults"]]}
@@ -94,13 +104,14 @@ class Report:
 
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Which cells there are."""
-        self.cells = {item.nodeid: {"notebook": str(item.path), "checked": item.checked, "seconds": 0.0,
+        self.cells = {item.nodeid: {"notebook": str(item.path), "compared": False, "seconds": 0.0,
                                     "outcomes": [], "faults": []} for item in session.items}
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """How each phase of each cell went."""
         cell = self.cells[report.nodeid]
         cell["seconds"] += report.duration
+        cell["compared"] |= (strict_cell.COMPARED, True) in report.user_properties
         if report.when == "call" or not report.passed:
             irregular = report.skipped or hasattr(report, "wasxfail")
             cell["outcomes"].append("irregular" if irregular else report.outcome)

@@ -4,13 +4,13 @@ from __future__ import annotations
 import re
 
 from nbformat import NotebookNode
-from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError, coalesce_streams
+from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
-from lib.machinery import ledger, notebooks
-from lib.machinery.outputs import difference
+from lib.machinery import compare, ledger, notebooks
 from lib.machinery.strict.kernel import KernelDied, StrictKernel
 
 OUTPUT_TIMEOUT = 60  # seconds to wait for outputs after a reply; nbval's own 5 are too few on a slow machine
+COMPARED = "compared"  # what a cell notes of itself when its contents have been compared
 _MARKERS = re.compile(r"NBVAL_|PYTEST_VALIDATE_")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 _CHANGING = {"clear_output", "update_display_data", "comm_open"}
@@ -87,15 +87,19 @@ class StrictCell(IPyNbCell):
 
     def _reply_faults(self) -> list[str]:
         kernel = self.parent.kernel
-        status = kernel.reply.get("status")
-        reply = [] if status == "ok" else [f"the kernel answers {status!r}: {kernel.reply.get('ename')}: "
-                                           f"{kernel.reply.get('evalue')}"]
-        return reply + [f"changes an output after showing it ({kind}), which cannot be compared"
+        reply = kernel.reply
+        ends = any(each.get("source") == "ask_exit" for each in reply.get("payload", ()))
+        found = [f"the kernel answers {reply.get('status')!r}: {reply.get('ename')}: {reply.get('evalue')}"
+                 ] if reply.get("status") != "ok" else ["the cell ends its kernel"] * ends
+        found += [f"an output of an earlier cell comes while this one runs ({kind}): join what it started"
+                  for kind in sorted(kernel.strays)]
+        return found + [f"changes an output after showing it ({kind}), which cannot be compared"
                         for kind in sorted(_CHANGING & kernel.kinds)]
 
     def _output_faults(self) -> list[str]:
         """Stricter than nbval, which knows no order between kinds of outputs and no metadata; its word counts too."""
-        found = difference(coalesce_streams(self.cell.outputs), self.test_outputs, contents=self.checked)
+        found = compare.fault(self.cell, self.test_outputs)
+        self.user_properties.append((COMPARED, self.checked))
         return [found] if found else [self.nbval_says] if self.nbval_says else []
 
     def _generation_faults(self, before: int) -> list[str]:

@@ -13,6 +13,8 @@ from lib.machinery import kernels, ledger, notebooks
 from lib.machinery.results import copy_aside
 
 _GLANCE = 0.5  # seconds between two looks at whether the kernel lives
+_PATIENCE = 5.0  # seconds for a kernel to obey an interrupt
+_OUTPUTS = {"stream", "display_data", "execute_result", "error"}
 
 
 class KernelDied(Exception):
@@ -25,6 +27,8 @@ class StrictKernel(RunningKernel):
     def __init__(self, cwd: Path, startup_timeout: float) -> None:
         self.reply: dict = {}
         self.kinds: set[str] = set()
+        self.strays: set[str] = set()  # kinds of outputs that came late, of a cell that had ended
+        self.request, self.patience = "", float("inf")
         self.workshop = kernels.Workshop()
         self.lines = self.workshop.folder / "ledger.jsonl"
         self.process, self.kc = None, None
@@ -52,12 +56,13 @@ class StrictKernel(RunningKernel):
 
     def execute_cell_input(self, cell_input: str, allow_stdin: bool | None = None) -> str:
         """As JupyterLab sends a cell: with history, so that `Out[1]` and a trailing `;` mean what they mean there."""
-        self.reply, self.kinds = {}, set()
-        return self.kc.execute(cell_input, store_history=True, allow_stdin=allow_stdin, stop_on_error=False)
+        self.reply, self.kinds, self.strays = {}, set(), set()
+        self.request = self.kc.execute(cell_input, store_history=True, allow_stdin=allow_stdin, stop_on_error=False)
+        return self.request
 
     def get_message(self, stream: str, timeout: float | None = None) -> dict:
         """The next message; Empty after `timeout` seconds; KernelDied as soon as none can come any more."""
-        end = time.monotonic() + (float("inf") if timeout is None else timeout)
+        end = time.monotonic() + min(float("inf") if timeout is None else timeout, self.patience)
         while True:
             alive = self.is_alive()
             try:
@@ -68,8 +73,15 @@ class StrictKernel(RunningKernel):
                 if time.monotonic() >= end:
                     raise
 
+    def interrupt(self) -> None:
+        """Interrupts the cell that took too long; from now on the kernel is not waited for any more."""
+        self.patience = _PATIENCE
+        super().interrupt()
+
     def _noted(self, message: dict) -> dict:
         self.kinds.add(message["msg_type"])
+        if message["msg_type"] in _OUTPUTS and message["parent_header"].get("msg_id") != self.request:
+            self.strays.add(message["msg_type"])
         if message["msg_type"] == "execute_reply":
             self.reply = message["content"]
         return message

@@ -33,13 +33,14 @@ def result(text: str, count: int) -> NotebookNode:
     return new_output("execute_result", data={"text/plain": text}, execution_count=count)
 
 
-def dot() -> str:
-    """A PNG image of one black dot, in base64."""
+def dot(grey: int = 0) -> str:
+    """A PNG image of one dot, black unless another grey is given, in base64."""
     def chunk(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     header = struct.pack(">IIBBBBB", 1, 1, 8, 0, 0, 0, 0)
-    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"\0\0")) + chunk(b"IEND", b"")
+    pixels = zlib.compress(bytes([0, grey]))
+    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", pixels) + chunk(b"IEND", b"")
     return base64.b64encode(png).decode() + "\n"
 
 
@@ -107,7 +108,8 @@ def given(figures: dict[str, str], tags: list[str] | None = None) -> NotebookNod
 
 def all_canaries() -> dict[str, NotebookNode]:
     """Every canary by its name."""
-    return executed_canaries() | read_canaries()
+    from lib.tests.canaries.more import more_canaries
+    return executed_canaries() | read_canaries() | more_canaries()
 
 
 def executed_canaries() -> dict[str, NotebookNode]:
