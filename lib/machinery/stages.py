@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lib.machinery import Stop, anew, canaries, extras, mutations, notebooks, structure, unchecked
+from lib.machinery import Stop, anew, canaries, drift, extras, mutations, notebooks, structure, unchecked
 from lib.machinery.reexecute import call, reexecute
 
 
@@ -173,6 +173,13 @@ def mutations_caught(request: Request) -> Stage:
     return from_cases("mutations", found.controls + found.mutations + unsound)
 
 
+@stage("drift on other machines", slow=True)
+def drift_on_other_machines(request: Request) -> Stage:
+    """A sample of the recorded tokens under other threads and kernels, and whether the committed file is of them."""
+    numbers = [notebooks.number(path) for path in request.paths]
+    return from_cases("drift on other machines", drift.checked(numbers))
+
+
 @stage("ruff", slow=True)
 def ruff(request: Request) -> Stage:
     """What the linter says about the code."""
@@ -182,4 +189,4 @@ def ruff(request: Request) -> Stage:
 
 
 STAGES = [unit_tests, structure_of_notebooks, strict_reexecution, canaries_caught, recorded_anew, mutations_caught,
-          ruff]
+          drift_on_other_machines, ruff]

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from lib.machinery import Stop, drift, ledger, notebooks
+from lib.machinery import Stop, drift, ledger, notebooks, stages
 from lib.machinery.drift import factors, readme, report, sample, verdict
 from lib.machinery.drift.factors import FACTORS, Factor
 from lib.machinery.drift.sample import Budget, Recording
@@ -299,6 +299,14 @@ def test_a_notebook_without_generations_is_told_and_is_no_failure_of_the_gate(tm
     with pytest.raises(Stop, match="Of 04 no generation is recorded"):
         drift.main(argparse.Namespace(notebooks=["04"], whole=False, emulated=False))
     assert drift.checked(["04"]) == [("no generation is recorded", "")]
+
+
+def test_the_stage_is_slow_and_made_of_these_cases(monkeypatch):
+    stage = stages.drift_on_other_machines
+    assert stage in stages.STAGES and stage.slow
+    monkeypatch.setattr(drift, "checked", lambda numbers: [("a", ""), ("b", f"wrong in {numbers}")])
+    done = stage(stages.Request(notebooks.select(["01"]), True, None))
+    assert (done.passed, done.failed, done.faults) == (1, 1, ["b: wrong in ['01']"])
 
 
 @pytest.mark.parametrize("cases, code, last", [([("a", "")], 0, "1 passed, 0 failed"),
