@@ -15,7 +15,7 @@ import pytest
 from lib.machinery import Stop, lock, notebooks
 from lib.machinery.drift import verdict, work
 from lib.machinery.drift.factors import FACTORS, REFERENCE, Factor
-from lib.machinery.drift.sample import CONTROL, SAMPLE, WHOLE, Recording
+from lib.machinery.drift.sample import PART, SAMPLE, WHOLE, Recording
 from lib.machinery.drift.work import Run
 from lib.machinery.progress import Progress
 from lib.tests import drifting
@@ -110,8 +110,9 @@ def test_sample_and_whole_are_kept_apart_and_each_factor_has_its_own_file(record
     whole, part = (Run(recordings, each, root=tmp_path) for each in (True, False))
     assert whole.place(recordings[0]).parent != part.place(recordings[0]).parent
     assert len({whole.file(recordings[0], factor) for factor in FACTORS}) == len(FACTORS)
-    assert [part.budget(factor) for factor in (REFERENCE, FACTORS[-1])] == [SAMPLE, CONTROL]
-    assert {whole.budget(factor) for factor in FACTORS} == {WHOLE}
+    assert [part.budget(factor) for factor in (REFERENCE, FACTORS[-1])] == [SAMPLE, PART]
+    assert {whole.budget(factor) for factor in FACTORS if not factor.in_part} == {WHOLE}
+    assert {whole.budget(factor) for factor in FACTORS if factor.in_part} == {PART}
 
 
 def test_two_runs_do_not_mix(recordings, tmp_path):

@@ -43,7 +43,7 @@ def compared(recordings: list[Recording], whole: bool = False) -> list[tuple[str
     fetch.ensure(sorted({generation["model"] for each in recordings for generation in each.generations}))
     if not whole:
         bars.say(f"A sample, drawn with seed {SEED}: {SAMPLE.tokens} generated tokens of each notebook and factor, "
-                 f"at most {SAMPLE.each} of a generation; --whole takes all.")
+                 f"at most {SAMPLE.each} of a generation; --whole takes all, under most factors.")
     run = Run(recordings, whole)
     rows = verdict.rows(recordings, FACTORS, run.measure())
     report.show(rows)

@@ -14,6 +14,7 @@ class Factor:
     wanted: dict[str, str] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)  # of the process, before anything is imported
     settings: dict[str, str | int] = field(default_factory=dict)  # of the loaded model: see settings.py
+    in_part: bool = False         # a part of the tokens is enough: of --whole, too
     slow: float = 1.0             # about how many times slower than the reference: for the estimate alone
     command: tuple[str, ...] = ()  # what runs Python, where that isn't this one
 
@@ -55,17 +56,18 @@ FACTORS = [
     Factor("PyTorch's kernels without AVX", {"capability": "DEFAULT"}, {"ATEN_CPU_CAPABILITY": "default"}, slow=1.2),
     Factor("PyTorch's kernels for AVX2", {"capability": "AVX2"}, {"ATEN_CPU_CAPABILITY": "avx2"}),
     Factor("MKL's compatible branch", {"MKL branch": "COMPATIBLE"}, {"MKL_CBWR": "COMPATIBLE"}, slow=2.5),
-    Factor("oneDNN with SSE4.1", {"oneDNN": _SSE}, {"ONEDNN_MAX_CPU_ISA": "SSE41"}, slow=1.5),
+    Factor("oneDNN with SSE4.1", {"oneDNN": _SSE}, {"ONEDNN_MAX_CPU_ISA": "SSE41"}, in_part=True, slow=1.5),
     Factor("AVX2 in all three", {"capability": "AVX2", "MKL branch": "AVX2", "oneDNN": _AVX2},
            {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "AVX2", "ONEDNN_MAX_CPU_ISA": "AVX2"}, slow=1.2),
-    Factor("no cache: all fed anew for each token", {"cache": "off"}, settings={"feeding": "afresh"}),
+    Factor("no cache: all fed anew for each token", {"cache": "off"}, settings={"feeding": "afresh"}, in_part=True),
     Factor("no cache: all in one pass", {"cache": "off"}, settings={"feeding": "one pass"}),
     Factor("eager attention", {"attention": "eager"}, settings={"attention": "eager"}, slow=1.1),
-    Factor("PyTorch's own linear layer", {"linear": "default"}, settings={"linear": "default"}, slow=1.3),
+    Factor("PyTorch's own linear layer", {"linear": "default"}, settings={"linear": "default"}, in_part=True,
+           slow=1.3),
     Factor("worst corner: 1 thread, no AVX, eager",
            {"threads": "1", "capability": "DEFAULT", "MKL branch": "COMPATIBLE", "oneDNN": _SSE,
             "attention": "eager"},
            {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"},
            {"threads": 1, "attention": "eager"}, slow=4.0),
-    Factor("control: bfloat16", {"dtype": "bfloat16"}, settings={"dtype": "bfloat16"}, slow=1.3),
+    Factor("control: bfloat16", {"dtype": "bfloat16"}, settings={"dtype": "bfloat16"}, in_part=True, slow=1.3),
 ]

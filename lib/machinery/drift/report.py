@@ -14,7 +14,7 @@ from rich.table import Table
 
 from lib.machinery import ledger, machine, notebooks
 from lib.machinery.drift import work
-from lib.machinery.drift.sample import SEED, WHOLE, Recording
+from lib.machinery.drift.sample import PART, SEED, Recording
 from lib.machinery.drift.verdict import MARGIN, Row
 from lib.machinery.evaluations import origin, store
 
@@ -91,7 +91,7 @@ def document(old: dict, rows: list[Row], recordings: list[Recording], there: lis
     used = {row["machine"] for row in rows}
     machines = {**old["machines"], name: machine_facts(recordings)}
     return {"name": "drift", "seed": SEED, "margin": MARGIN, "near_tie": ledger.NEAR_TIE,
-            "steps_fed_anew": WHOLE.steps,
+            "in_part": PART._asdict(),
             "machines": {name: facts for name, facts in machines.items() if name in used},
             "recordings": {name: hash for name, hash in sorted(hashes.items()) if name in there},
             "emulated": old["emulated"], "rows": rows}

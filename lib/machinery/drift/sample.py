@@ -21,8 +21,9 @@ class Budget(NamedTuple):
 
 
 WHOLE = Budget(10**9, 10**9, 10**9, 4)
+PART = Budget(48, 24, 800, 2)  # of a whole measurement, for factors of which a part will do; and always for the
+                               # control: it has to change a token, so it needs more of them than a sample
 SAMPLE = Budget(12, 6, 300, 2)
-CONTROL = Budget(48, 24, 800, 2)  # has to change a token: needs more of them, and no reference to compare with
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from pathlib import Path
 from lib import models
 from lib.machinery import Stop, lock, machine, notebooks, preflight
 from lib.machinery.drift.factors import FACTORS, Factor
-from lib.machinery.drift.sample import CONTROL, SAMPLE, SEED, WHOLE, Budget, Recording, items
+from lib.machinery.drift.sample import PART, SAMPLE, SEED, WHOLE, Budget, Recording, items
 from lib.machinery.evaluations import origin
 from lib.machinery.progress import Progress
 
@@ -40,7 +40,9 @@ class Run:
 
     def budget(self, factor: Factor) -> Budget:
         """How much a factor looks at."""
-        return WHOLE if self.whole else CONTROL if factor.is_control else SAMPLE
+        if factor.is_control or self.whole and factor.in_part:
+            return PART
+        return WHOLE if self.whole else SAMPLE
 
     def items(self, recording: Recording, factor: Factor) -> list[dict]:
         """The generations of a notebook that a factor is to force."""
@@ -54,7 +56,7 @@ class Run:
     def _key(self, recording: Recording) -> str:
         names = sorted({generation["model"] for generation in recording.generations})
         decides = [recording.hash, sorted(recording.ties), code(), versions(), machine.processor()[0], SEED,
-                   [WHOLE, SAMPLE, CONTROL], [origin.model_facts(name) if name in models.MODELS else name
+                   [WHOLE, PART, SAMPLE], [origin.model_facts(name) if name in models.MODELS else name
                                               for name in names], self.loader]
         return hashlib.sha256(json.dumps(decides).encode()).hexdigest()[:12]
 
