@@ -102,6 +102,7 @@ def test_every_factor_says_what_shows_it_and_there_is_one_control():
     asked = {name for factor in FACTORS for name in factor.variables} - {"MKL_DYNAMIC"}
     assert asked == {"ATEN_CPU_CAPABILITY", "MKL_CBWR", "ONEDNN_MAX_CPU_ISA"}
     assert {factor.settings.get("threads") for factor in FACTORS} == {None, 1, 2, 4}
+    assert factors.FACTORS[0].feeding == "cached"
     assert [factor.name.split(":")[0] for factor in FACTORS if factor.in_part] == [
         "oneDNN with SSE4.1", "no cache", "PyTorch's own linear layer", "control"]
 

@@ -14,9 +14,9 @@ class Factor:
     wanted: dict[str, str] = field(default_factory=dict)
     variables: dict[str, str] = field(default_factory=dict)  # of the process, before anything is imported
     settings: dict[str, str | int] = field(default_factory=dict)  # of the loaded model: see settings.py
-    in_part: bool = False         # a part of the tokens is enough: of --whole, too
     slow: float = 1.0             # about how many times slower than the reference: for the estimate alone
     command: tuple[str, ...] = ()  # what runs Python, where that isn't this one
+    in_part: bool = False          # whether a part of the tokens is enough even for --whole
 
     @property
     def is_control(self) -> bool:
