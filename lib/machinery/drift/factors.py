@@ -69,5 +69,5 @@ FACTORS = [
             "attention": "eager"},
            {"ATEN_CPU_CAPABILITY": "default", "MKL_CBWR": "COMPATIBLE", "ONEDNN_MAX_CPU_ISA": "SSE41"},
            {"threads": 1, "attention": "eager"}, slow=4.0),
-    Factor("control: bfloat16", {"dtype": "bfloat16"}, settings={"dtype": "bfloat16"}, in_part=True, slow=1.3),
+    Factor("control: bfloat16", {"dtype": "bfloat16"}, settings={"dtype": "bfloat16"}, slow=1.3),
 ]

@@ -21,8 +21,8 @@ class Budget(NamedTuple):
 
 
 WHOLE = Budget(10**9, 10**9, 10**9, 4)
-PART = Budget(48, 24, 800, 2)  # of a whole measurement, for factors of which a part will do; and always for the
-                               # control: it has to change a token, so it needs more of them than a sample
+PART = Budget(48, 24, 800, 2)  # of a whole measurement, for factors of which a part will do; of a sample, for the
+                               # control: it has to change a token, so it needs more of them
 SAMPLE = Budget(12, 6, 300, 2)
 
 

@@ -40,9 +40,9 @@ class Run:
 
     def budget(self, factor: Factor) -> Budget:
         """How much a factor looks at."""
-        if factor.is_control or self.whole and factor.in_part:
-            return PART
-        return WHOLE if self.whole else SAMPLE
+        if self.whole:
+            return PART if factor.in_part else WHOLE
+        return PART if factor.is_control else SAMPLE
 
     def items(self, recording: Recording, factor: Factor) -> list[dict]:
         """The generations of a notebook that a factor is to force."""
