@@ -158,7 +158,7 @@ def test_only_all_asks_for_the_peers_and_shows_them_to_the_tests(unit_tests, mon
     assert variables["PYTHONPATH"].startswith(str(environment.ROOT))
     monkeypatch.setattr(extras, "folder", lambda: pytest.fail("they were asked for"))
     done, variables = unit_tests(False)
-    assert done.is_green and set(variables) == {"COURSE_RESULTS"}
+    assert done.is_green and set(variables) == {"COURSE_RESULTS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"}
 
 
 def test_without_the_peers_the_stage_is_red(unit_tests, monkeypatch):
