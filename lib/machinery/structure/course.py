@@ -29,7 +29,17 @@ def faults(root: Path, there: list[Path]) -> list[str]:
     found += [f"{document.name}: {fault}" for document in documents for fault in links.document_faults(document)]
     found += [f"README.md: {fault}" for document in documents if document.name == "README.md"
               for fault in list_faults(document.read_text(encoding="utf-8", errors="replace"), there)]
+    found += untracked_faults(files, documents, there)
     return found + lesson_faults(there) + stray.faults(root, files)
+
+
+def untracked_faults(files: list[Path], documents: list[Path], there: list[Path]) -> list[str]:
+    """Links to files that lie on this machine and are not part of the course."""
+    texts = [(path, markdown.without_code(path.read_text(encoding="utf-8", errors="replace"))) for path in documents]
+    texts += [(path, text) for path in there for _, text in markdown.cells(notebooks.read(path))]
+    kept = {file.resolve() for file in files}
+    return [f"{path.name}: it links to {file.name}, which is on this machine and not in the course"
+            for path, text in texts for file in links.files(text, path) if file.resolve() not in kept]
 
 
 def kept_files(root: Path) -> list[Path]:
