@@ -36,10 +36,11 @@ def gate(paths: list[Path], everything: bool = False, junit: Path | None = None,
     with tempfile.TemporaryDirectory(prefix="course-gate-", ignore_cleanup_errors=True) as folder:
         request = Request(paths, everything, Path(folder))
         done = [_run(stage, request, console) for stage in stages if everything or not stage.slow]
+        code = conclude(done, console)
         if junit:
             from lib.machinery import junit as junit_file
             junit_file.write(junit, done)
-    return conclude(done, console)
+    return code
 
 
 def _run(stage: Callable[[Request], Stage], request: Request, console: Console) -> Stage:
@@ -48,7 +49,9 @@ def _run(stage: Callable[[Request], Stage], request: Request, console: Console) 
     started = time.monotonic()
     try:
         result = stage(request)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        if isinstance(error, SystemExit) and error.code:  # a signal has ended us; a stage that leaves with 0 has not
+            raise
         result = Stage(stage.title, failed=1, faults=[f"the stage itself failed: {type(error).__name__}: {error}"])
     result.seconds = time.monotonic() - started
     for fault in result.faults:

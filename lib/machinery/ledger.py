@@ -70,6 +70,31 @@ def one_a_line(entries: list[dict]) -> str:
     return f"[\n{lines}\n]\n" if entries else "[]\n"
 
 
+def kept_faults(root: Path, numbers: list[str]) -> list[str]:
+    """Where what is kept of generations and near ties contradicts itself, or belongs to no notebook of `numbers`."""
+    folder = root / "results" / "generations"
+    kept = {path.stem: read_json(path) for path in sorted(folder.glob("*.json"))}
+    found = [f"results/generations/{name}.json belongs to no notebook" for name in kept if name not in numbers]
+    ties = read_json(near_ties_path(root))
+    found += [f"results/near-ties.json: {tie} is a near tie of no recorded generation" for tie in ties
+              if not _is_tie_of(tie, kept.get(tie["notebook"], []))]
+    listed = [(tie["notebook"], tie["generation"], tie["token"]) for tie in ties]
+    found += ["results/near-ties.json: a near tie is listed twice"] * (len(set(listed)) < len(listed))
+    known = {place[:2] for place in listed}
+    return found + [f"results/near-ties.json lacks the near tie of notebook {name}, generation {place}"
+                    for name, all_kept in kept.items() for place, each in enumerate(all_kept, start=1)
+                    if each["smallest_gap"] == 0 and (name, place) not in known]
+
+
+def _is_tie_of(tie: dict, kept: list[dict]) -> bool:
+    """Whether a near tie can be one of the generations of its notebook: there is such a token, decided so closely."""
+    if not 1 <= tie["generation"] <= len(kept) or not 0 <= tie["gap"] <= NEAR_TIE:
+        return False
+    each = kept[tie["generation"] - 1]
+    return (1 <= tie["token"] <= len(each["ids"]) and each["smallest_gap"] is not None
+            and each["smallest_gap"] <= round(tie["gap"] + 0.0005, 3))
+
+
 @dataclass(frozen=True)
 class Difference:
     """The first token at which a notebook's generations differ from the recorded ones (counted from 1)."""

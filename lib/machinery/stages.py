@@ -1,6 +1,7 @@
 """The stages of the gate: each looks at one thing and says how many checks passed, how many failed, and why."""
 from __future__ import annotations
 
+import ast
 import os
 import re
 import sys
@@ -9,8 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lib.machinery import Stop, anew, canaries, drift, extras, mutations, notebooks, structure, unchecked
+from lib.machinery import Stop, anew, canaries, drift, extras, ledger, mutations, notebooks, structure, unchecked
 from lib.machinery.reexecute import call, reexecute
+
+ADDOPTS = "-p no:cacheprovider --strict-markers"  # of the unit tests, whatever pyproject.toml has come to say
 
 
 @dataclass(frozen=True)
@@ -68,11 +71,13 @@ def unit_tests(request: Request) -> Stage:
     variables, lacking = peers() if request.everything else ({}, [])
     chosen = [] if request.everything else ["-m", "not slow"]
     code = call([sys.executable, "-m", "pytest", str(notebooks.ROOT / "lib" / "tests"), "-c",
-                 str(notebooks.ROOT / "pyproject.toml"), "-q", "--tb=short", f"--junitxml={junit}", *chosen],
+                 str(notebooks.ROOT / "pyproject.toml"), "-o", f"addopts={ADDOPTS}", "-q", "--tb=short",
+                 f"--junitxml={junit}", *chosen],
                 COURSE_RESULTS=request.folder / "results", PYTEST_DISABLE_PLUGIN_AUTOLOAD="1", **variables)
     passed, failed = counts(junit)
     silent = silent_files(junit, notebooks.ROOT / "lib" / "tests", request.everything)
     faults = [f"{file}: not one of its tests was run" for file in silent]
+    faults += unseen_tests(junit, notebooks.ROOT / "lib" / "tests", request.everything)
     faults += lacking or (skipped_peers(junit) if request.everything else [])
     return Stage("unit tests", passed, failed or int(code != 0), faults, junit=junit)
 
@@ -104,6 +109,27 @@ def silent_files(junit: Path, folder: Path, everything: bool = True) -> list[str
     return [path.name for path in silent if everything or not _SLOW_FILE.search(path.read_text(encoding="utf-8"))]
 
 
+def unseen_tests(junit: Path, folder: Path, everything: bool = True) -> list[str]:
+    """The tests that something has taken out of files that were run, and those whose failing is expected.
+
+    A slow one has its turn with `everything`.
+    """
+    cases = list(ElementTree.parse(junit).getroot().iter("testcase")) if junit.exists() else []
+    seen = {(case.get("classname", "").split(".")[-1], case.get("name", "").split("[")[0]) for case in cases}
+    found = [f"{path.name}: {name} was not run" for path in sorted(folder.glob("test_*.py"))
+             if any(file == path.stem for file, _ in seen) for name in _tests(path, everything)
+             if (path.stem, name) not in seen]
+    return found + [f"{case.get('classname')}.{case.get('name')}: a test that is expected to fail proves nothing"
+                    for case in cases for skip in case.iter("skipped") if skip.get("type") == "pytest.xfail"]
+
+
+def _tests(path: Path, everything: bool) -> list[str]:
+    """The names of the tests in a file; of slow ones, and of those with slow cases, only with `everything`."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node.name for node in tree.body if isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+            and (everything or not any("mark.slow" in ast.unparse(mark) for mark in node.decorator_list))]
+
+
 _SLOW_FILE = re.compile(r"^pytestmark = .*pytest\.mark\.slow", re.M)
 
 
@@ -121,7 +147,9 @@ def counts(junit: Path) -> tuple[int, int]:
 def structure_of_notebooks(request: Request) -> Stage:
     """The files as they stand, nothing executed."""
     cases = [(path.name, "\n".join(structure.faults(path))) for path in request.paths]
-    course = "\n".join(structure.course_faults(notebooks.select([])))
+    there = notebooks.select([])
+    kept = ledger.kept_faults(notebooks.ROOT, [notebooks.number(path) for path in there])
+    course = "\n".join([*structure.course_faults(there), *kept])
     return from_cases("structure of the notebooks", [*cases, ("the course", course)])
 
 

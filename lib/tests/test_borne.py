@@ -117,3 +117,14 @@ def test_a_figure_may_be_given_each_for_a_reason(given, faults):
 def test_a_number_without_noun_needs_a_word_of_its_own_sentence():
     assert is_borne("the wait: 43", "The wait is long. It came to 43.") is False
     assert is_borne("the wait: 43", "The wait is long. The wait came to 43.") is True
+
+
+@pytest.mark.parametrize("shown, prose, expected", [
+    ("5 times faster", "faster by a factor of five", True), ("4 times faster", "faster by a factor of five", False),
+    ("5 turns", "slower by a factor of about 5", False), ("7 times", "longer (×7)", True),
+    ("7 tokens", "longer (×7)", False),
+    ("2 tokens", "the prompt doubled", False), ("twice as long", "the prompt doubled", True),
+    ("3 tokens", "tripling it", False), ("6.7 %", "67‰ of them", True), ("67 %", "67‰ of them", False),
+    ("12 × 7 tokens", "12 × 7 tokens", True)])
+def test_other_words_for_so_many_times(shown, prose, expected):
+    assert is_borne(shown, prose) == expected

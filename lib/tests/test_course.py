@@ -93,6 +93,16 @@ def test_with_git_what_is_tracked_is_the_course(root):
     assert faults(root) == ["data/scratch.md: it does not end with one newline"]
 
 
+def test_a_link_to_what_only_this_machine_has(root):
+    subprocess.run(["git", "-C", str(root), "init", "-q"], check=True)
+    subprocess.run(["git", "-C", str(root), "add", "."], check=True)
+    (root / "data" / "mine.md").write_text("Mine.\n", encoding="utf-8")
+    (root / "README.md").write_text(f"{README}\n[mine](data/mine.md#a) [not](data/note.md)\n", encoding="utf-8")
+    toys.course(root, FINE, name="02-more", prose="As [mine](../data/mine.md) and [all](../data) say.")
+    said = "it links to mine.md, which is on this machine and not in the course"
+    assert {one for one in faults(root) if "machine" in one} == {f"README.md: {said}", f"02-more.ipynb: {said}"}
+
+
 def test_a_lesson_that_a_notebook_names_is_there(root):
     toys.course(root, FINE, name="02-more", prose="As in lesson 07, and in 08.")
     assert faults(root) == ["02-more.ipynb: lesson 07 is not there"]

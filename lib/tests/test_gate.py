@@ -33,6 +33,16 @@ def breaks(request):
     raise KeyError("oops")
 
 
+@stage("leaves")
+def leaves(request):
+    raise SystemExit(0)
+
+
+@stage("is ended")
+def is_ended(request):
+    raise SystemExit(143)
+
+
 @stage("is slow", slow=True)
 def is_slow(request):
     return stages.from_cases("is slow", [("e", "")])
@@ -41,11 +51,24 @@ def is_slow(request):
 @pytest.mark.parametrize("chosen, everything, code, last", [
     ([passes], False, 0, "2 passed, 0 failed"), ([passes, fails], False, 1, "3 passed, 1 failed"),
     ([fails, passes], False, 1, "3 passed, 1 failed"), ([breaks, passes], False, 1, "2 passed, 1 failed"),
-    ([passes, does_nothing], False, 1, "2 passed, 1 failed"), ([], False, 1, "0 passed, 1 failed"),
+    ([passes, does_nothing], False, 1, "2 passed, 1 failed"),
+    ([leaves, passes], False, 1, "2 passed, 1 failed"), ([], False, 1, "0 passed, 1 failed"),
     ([passes, is_slow], False, 0, "2 passed, 0 failed"), ([passes, is_slow], True, 0, "3 passed, 0 failed")])
 def test_green_only_if_every_stage_is(capsys, chosen, everything, code, last):
     assert gate.gate([], everything, stages=chosen) == code
     assert capsys.readouterr().out.splitlines()[-1] == last
+
+
+def test_a_signal_ends_the_gate_with_its_code():
+    with pytest.raises(SystemExit) as ended:
+        gate.gate([], stages=[is_ended, passes])
+    assert ended.value.code == 143
+
+
+def test_the_outcome_is_shown_before_the_junit_file_is_tried(tmp_path, capsys):
+    with pytest.raises(OSError):
+        gate.gate([], junit=tmp_path / "gone" / "report.xml", stages=[passes])
+    assert capsys.readouterr().out.splitlines()[-1] == "2 passed, 0 failed"
 
 
 def test_a_fault_is_shown_in_words(capsys):
@@ -145,3 +168,51 @@ def test_a_file_of_tests_that_says_nothing_is_named(tmp_path):
     assert stages.silent_files(tmp_path / "unit.xml", tmp_path) == ["test_gone.py", "test_skipped.py"]
     (tmp_path / "test_gone.py").write_text("pytestmark = [pytest.mark.slow]\n", encoding="utf-8")
     assert stages.silent_files(tmp_path / "unit.xml", tmp_path, everything=False) == ["test_skipped.py"]
+
+
+UNIT = """import pytest
+
+
+def test_runs():
+    pass
+
+
+@pytest.mark.parametrize("one", [1, 2])
+def test_several(one):
+    pass
+
+
+@pytest.mark.slow
+def test_takes_long():
+    pass
+
+
+def test_is_left_out():
+    pass
+"""
+
+
+@pytest.mark.parametrize("everything, faults", [
+    (False, ["test_a.py: test_is_left_out was not run"]),
+    (True, ["test_a.py: test_takes_long was not run", "test_a.py: test_is_left_out was not run"])])
+def test_a_test_that_something_has_taken_out_is_named(tmp_path, everything, faults):
+    (tmp_path / "test_a.py").write_text(UNIT, encoding="utf-8")
+    (tmp_path / "test_silent.py").write_text(UNIT, encoding="utf-8")
+    (tmp_path / "unit.xml").write_text(
+        '<testsuites><testsuite><testcase classname="lib.tests.test_a" name="test_runs"/>'
+        '<testcase classname="lib.tests.test_a" name="test_several[2]"><skipped type="pytest.skip"/></testcase>'
+        "</testsuite></testsuites>", encoding="utf-8")
+    assert stages.unseen_tests(tmp_path / "unit.xml", tmp_path, everything) == faults
+
+
+def test_a_failure_that_is_expected_is_a_fault(tmp_path):
+    (tmp_path / "unit.xml").write_text(
+        '<testsuites><testsuite><testcase classname="a" name="b"><skipped type="pytest.xfail"/></testcase>'
+        "</testsuite></testsuites>", encoding="utf-8")
+    assert stages.unseen_tests(tmp_path / "unit.xml", tmp_path) == [
+        "a.b: a test that is expected to fail proves nothing"]
+
+
+def test_the_options_of_the_unit_tests_are_those_of_the_settings():
+    settings = (notebooks.ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    assert f'addopts = "{stages.ADDOPTS}"' in settings and "python_f" not in settings and "python_c" not in settings

@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from lib.machinery import ledger
+from lib.machinery import ledger, notebooks
 
 
 def generation(ids, gaps=None, model="m", prompt=(1, 2)):
@@ -62,3 +62,42 @@ def test_a_near_tie_of_the_recording_counts_too():
     ties = [{"notebook": "01", "generation": 1, "token": 1, "gap": 0.0003}]
     found = ledger.compare([ledger.recorded(generation([3]))], ties, [generation([4], [0.0012])])
     assert str(found) == "near tie at token 1 of generation 1 (gap 0.0003)"
+
+
+def kept(root, *generations: dict, number: str = "01") -> None:
+    ledger.write(root, number, [*generations])
+
+
+def ties(root, *entries: tuple) -> None:
+    names = ("notebook", "generation", "token", "gap")
+    ledger.near_ties_path(root).write_text(
+        ledger.one_a_line([dict(zip(names, entry, strict=True)) for entry in entries]), encoding="utf-8")
+
+
+NARROW = ([3, 4], [0.5, 0.00042])  # its second token is a near tie
+
+
+def test_what_is_kept_agrees_with_itself(tmp_path):
+    kept(tmp_path, generation([5]), generation(*NARROW), generation([], []), generation([3], [0.00096]))
+    assert ledger.kept_faults(tmp_path, ["01"]) == []
+    assert ledger.kept_faults(notebooks.ROOT, [notebooks.number(path) for path in notebooks.select([])]) == []
+
+
+@pytest.mark.parametrize("entries, fault", [
+    ([], "lacks the near tie of notebook 01, generation 2"),
+    ([("01", 2, 2, 0.0004), ("01", 1, 1, 0.0004)], "'generation': 1, 'token': 1, 'gap': 0.0004} is a near tie of no"),
+    ([("01", 2, 2, 0.0004), ("02", 1, 1, 0.0004)], "is a near tie of no recorded generation"),
+    ([("01", 2, 2, 0.0004), ("01", 9, 1, 0.0004)], "is a near tie of no recorded generation"),
+    ([("01", 2, 3, 0.0004)], "is a near tie of no recorded generation"),
+    ([("01", 2, 0, 0.0004)], "is a near tie of no recorded generation"),
+    ([("01", 2, 2, 0.4)], "is a near tie of no recorded generation"),
+    ([("01", 2, 2, 0.0004)] * 2, "a near tie is listed twice")])
+def test_near_ties_that_no_generation_has(tmp_path, entries, fault):
+    kept(tmp_path, generation([5]), generation(*NARROW))
+    ties(tmp_path, *entries)
+    assert [fault in found for found in ledger.kept_faults(tmp_path, ["01"])] == [True]
+
+
+def test_generations_of_no_notebook(tmp_path):
+    kept(tmp_path, generation([5]), number="09")
+    assert ledger.kept_faults(tmp_path, ["01"]) == ["results/generations/09.json belongs to no notebook"]

@@ -12,6 +12,10 @@ from lib.tests.canaries.make import notebook, picture
     "/var/folders/x", "/var/" + "tmp/x", "/mnt/c/x", "/Volumes/x",
     "/usr/lib/python3", r"C:\Users\Ada", "C:\\\\Users\\\\Ada", "c:/users/ada", "%TEMP%", "lib/site-packages/x",
     "lib/dist-packages/x", "ipykernel_123", "<ipython-input-1>", "file:///x", "&#47;home&#47;ada", "%2Fhome%2Fada",
+    r"\\lab-server\course\x", r"D:\data\model", "c:/work/x", "/content/drive/MyDrive", "/kaggle/input/x",
+    "/workspace/x",
+    "/nix/store/x", "/dev/shm/x", "/etc/x", "/usr/share/x", "/Library/Python", "/Applications/x", "/var/lib/x",
+    "/cygdrive/c", "/proc/12/maps", "miniconda3/envs/x", "dbfs:/x", "vscode-remote://x", "D:\\\\data\\\\model",
     f"in {ROOT}" if len(ROOT.parts) > 2 else "/home/x"])
 def test_a_path_of_one_machine(text):
     assert paths.found_in(text)
@@ -19,7 +23,9 @@ def test_a_path_of_one_machine(text):
 
 @pytest.mark.parametrize("text", ["", "a/home/run", "https://example.org/home/x", "the /temperature", "~/.cache",
                                   "data/notes", "/v1/chat/completions", "/healthz", "10/12",
-                                  "a profile://x"])
+                                  "a profile://x", "Q:\\nWhat\\nnow", r"\\hline\n", r"\frac{a}{b}", "a:/b", "1:2/3",
+                                  "the /library of it", "https://example.org/etc/x", "system/etc/x", "x: a/b/c",
+                                  "http://a/b"])
 def test_no_path_of_a_machine(text):
     assert paths.found_in(text) is None
 

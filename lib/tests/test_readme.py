@@ -8,7 +8,7 @@ import pytest
 
 from lib.machinery import commands, notebooks
 from lib.machinery.drift import readme, report
-from lib.machinery.structure import borne, evidence
+from lib.machinery.structure import borne, evidence, numbers
 
 README = (notebooks.ROOT / "README.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| (.+) \| (.+) \| (\d\d) \|$", README, re.M)
@@ -24,8 +24,16 @@ def test_what_was_measured_is_borne_out_by_the_notebook(finding, measured, numbe
     assert [str(figure) for figure in borne.unborne(measured, shown(number), around=finding)] == []
 
 
-def test_there_are_findings_to_check():
-    assert len(ROWS) >= 5
+@pytest.mark.parametrize("finding, measured, number", ROWS)
+def test_the_numbers_of_the_question_stand_in_the_notebook_too(finding, measured, number):
+    asked = {one.value for one in numbers.in_digits(re.sub(r"\b[\d.]+B\b", "", finding))}  # 0.5B names a model
+    assert asked <= {value for lines in shown(number) for line in lines for value in line.numbers}
+
+
+def test_every_finding_is_checked():
+    table = README.split("## What was measured")[1].split("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("|")][2:]
+    assert len(ROWS) == len(rows) >= 5, "a row that names no single notebook as two digits is not checked"
 
 
 @pytest.mark.parametrize("link", re.findall(r"\]\(((?!http)[^)]+)\)", README))

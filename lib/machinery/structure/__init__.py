@@ -11,7 +11,19 @@ from nbformat import NotebookNode
 
 from lib.machinery import Stop, notebooks
 from lib.machinery.normalise import METADATA, normalise
-from lib.machinery.structure import borne, course, links, paths, prose, recorded, source
+from lib.machinery.structure import (
+    borne,
+    course,
+    embedded,
+    honest,
+    links,
+    paths,
+    prose,
+    recorded,
+    signs,
+    silence,
+    source,
+)
 
 MOST_BYTES = 1_000_000
 UNCHECKED_SHARE = 20  # at most one code cell in so many is left unchecked, over the course
@@ -79,8 +91,8 @@ def format_faults(content: dict) -> list[str]:
     try:
         if not found:
             nbformat.validate(nbformat.from_dict(content))
-    except nbformat.ValidationError as error:
-        found.append(f"it is no valid notebook: {str(error).splitlines()[0]}")
+    except (nbformat.ValidationError, AssertionError) as error:  # it asserts that the format is a whole number
+        found.append(f"it is no valid notebook: {(str(error) or 'its format is no number').splitlines()[0]}")
     return found
 
 
@@ -138,5 +150,6 @@ def _of_code_cells(check: Callable[[NotebookNode], list[str]]) -> Callable[[Note
     return check_all
 
 
-_CELL_CHECKS = [_of_code_cells(check) for check in (source.faults, recorded.faults, unchecked_faults)]
+_CELL_CHECKS = [_of_code_cells(check) for check in (source.faults, silence.faults, recorded.faults, unchecked_faults)]
 _CELL_CHECKS += [prose.heading_faults, prose.image_faults, prose.placeholder_faults, paths.faults, borne.faults]
+_CELL_CHECKS += [honest.faults, signs.faults, embedded.faults]

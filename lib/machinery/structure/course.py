@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from lib.machinery import notebooks
-from lib.machinery.structure import links, markdown, paths
+from lib.machinery.structure import links, markdown, paths, stray
 from lib.machinery.structure.numbers import numbers
 
 MOST_BYTES = 20_000_000
@@ -29,7 +29,17 @@ def faults(root: Path, there: list[Path]) -> list[str]:
     found += [f"{document.name}: {fault}" for document in documents for fault in links.document_faults(document)]
     found += [f"README.md: {fault}" for document in documents if document.name == "README.md"
               for fault in list_faults(document.read_text(encoding="utf-8", errors="replace"), there)]
-    return found + lesson_faults(there)
+    found += untracked_faults(files, documents, there)
+    return found + lesson_faults(there) + stray.faults(root, files)
+
+
+def untracked_faults(files: list[Path], documents: list[Path], there: list[Path]) -> list[str]:
+    """Links to files that lie on this machine and are not part of the course."""
+    texts = [(path, markdown.without_code(path.read_text(encoding="utf-8", errors="replace"))) for path in documents]
+    texts += [(path, text) for path in there for _, text in markdown.cells(notebooks.read(path))]
+    kept = {file.resolve() for file in files}
+    return [f"{path.name}: it links to {file.name}, which is on this machine and not in the course"
+            for path, text in texts for file in links.files(text, path) if file.resolve() not in kept]
 
 
 def kept_files(root: Path) -> list[Path]:
@@ -39,7 +49,7 @@ def kept_files(root: Path) -> list[Path]:
             listed = subprocess.run(["git", "-C", str(root), "ls-files", "-z"], capture_output=True, check=True)
             names = listed.stdout.decode("utf-8", "surrogateescape").split("\0")
             there = [root / name for name in names if name]
-            return sorted(file for file in there if file.is_file())
+            return sorted(file for file in there if file.is_file() or file.is_symlink())
         except (OSError, subprocess.CalledProcessError):  # no git, or a folder that it does not trust
             pass
     return list(_files(root, root))
@@ -57,13 +67,13 @@ def _files(folder: Path, root: Path) -> Iterator[Path]:
 
 def size_faults(files: list[Path]) -> list[str]:
     """Whether the course is too large to be cloned in a classroom."""
-    size = sum(file.stat().st_size for file in files)
+    size = sum(file.lstat().st_size for file in files)
     return [f"its files take {size:,} bytes; at most {MOST_BYTES:,}"] if size > MOST_BYTES else []
 
 
 def text_faults(file: Path, root: Path) -> list[str]:
     """What is wrong with a text file: its bytes, and paths of one machine in documents, data and results."""
-    if file.suffix not in _TEXT:
+    if file.suffix not in _TEXT or file.is_symlink():
         return []
     try:
         text = file.read_bytes().decode("utf-8")

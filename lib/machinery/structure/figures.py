@@ -18,12 +18,15 @@ _NEXT = re.compile(rf"[ -]?(?P<word>{_LETTER}+)")
 _OF = re.compile(r" (?:out )?of (?:(?:the|its|their|these|those|all|our|every|my|your) )*| ?/ ?| in (?:every )?")
 _RANGE = re.compile(r" ?(?:to|or|and|-|–|—) ?", re.I)
 _PERCENT = re.compile(r" ?(?:%|per ?cent\b)", re.I)
+_PER_MILLE = re.compile(r" ?(?:‰|per ?mille\b)", re.I)
+_FACTOR = re.compile(r"\bfactors? of (?:about |almost |nearly |over )?$|(?<![\d)\w] )(?<![\d)\w])× ?$", re.I)
 _TIMES = re.compile(r"[ -]?(?:times|fold|×|x)(?!\w)(?! ?[\d(*$])", re.I)
 _COMPARES = re.compile(r" (?:as|more|less|fewer|over|the|\w+er)\b", re.I)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th)\b")
 _PART = re.compile(r"\b(?:(?P<half>half)|(?P<count>an?|one|two|three|four|five|[1-9])[ -]"
                    r"(?P<part>third|quarter|fifth|sixth|eighth|tenth)s?) (?:of|as|the|its|their)\b"
-                   r"|\btwice (?:as\b|the (?=[a-z]))|\b(?P<grows>doubles|triple[sd]?|quadruple[sd]?)\b", re.I)
+                   r"|\btwice (?:as\b|the (?=[a-z]))"
+                   r"|\b(?P<grows>doubl(?:es|ed|ing)|tripl(?:es?|ed|ing)|quadrupl(?:es?|ed|ing))\b", re.I)
 _PARTS = {"third": 3, "quarter": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
 _COUNTS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 _REFERENCE = re.compile(r"\b(?:notebook|lesson|figure|table|section|chapter|part|exercise|python|pytorch|torch|annex"
@@ -114,6 +117,10 @@ def _single(text: str, number: Number, after: list[Number]) -> Figure | None:
         return None
     if found := _PERCENT.match(text, number.end):
         return Figure(number.value, written + found.group(), kind="percent", in_words=number.in_words)
+    if found := _PER_MILLE.match(text, number.end):
+        return Figure(number.value / 10, written + found.group(), kind="percent", in_words=number.in_words)
+    if _FACTOR.search(text[:number.start]):
+        return Figure(number.value, written, kind="times", in_words=number.in_words)
     if found := _TIMES.match(text, number.end):
         done = found.group().strip().lower() == "times" and not _COMPARES.match(text, found.end())
         return Figure(number.value, written + found.group(), kind="times done" if done else "times",

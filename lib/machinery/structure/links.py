@@ -35,6 +35,13 @@ def text_faults(text: str, path: Path, attached: set[str], own: set[str]) -> lis
                     re.findall(r"\[([^\[\]]+)\]\[([^\[\]^]+)\]", text) if name.lower() not in defined]
 
 
+def files(text: str, path: Path) -> list[Path]:
+    """The files of the course that a Markdown text in the file at `path` links to."""
+    targets = [link.target.partition("#")[0] for link in markdown.links(text) if not _ELSEWHERE.match(link.target)]
+    found = [_file(unquote(target), path) for target in targets if target]
+    return [file for file in found if file is not None and file.is_file()]
+
+
 def _fault(link: markdown.Link, path: Path, attached: set[str], own: set[str]) -> str | None:
     target, _, anchor = link.target.partition("#")
     if _ELSEWHERE.match(link.target) or target.removeprefix("attachment:") in attached and ":" in target:

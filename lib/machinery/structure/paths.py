@@ -14,6 +14,10 @@ from lib.machinery.notebooks import ROOT
 PATHS = re.compile(
     r"(?<![\w.~])/(?:home|root|tmp|Users|var/folders|var/tmp|private|mnt|media|opt|srv|Volumes|run/user|scratch"
     r"|usr/(?:local/)?(?:lib|bin))/[\w.-]*"
+    r"|(?<![\w.~])/(?:content/drive|kaggle/(?:input|working)|workspaces?|nix/store|dev/shm|cygdrive|etc|proc/\d+|usr/share"
+    r"|Applications|Library|var/(?:lib|log|cache))/[\w.-]+|\b(?:ana|mini)(?:conda|forge)3?[\\/]+envs\b"
+    r"|\b(?:dbfs|vscode-remote):/|(?<![\w\\])\\{2,4}(?![nrtu])[A-Za-z][\w.-]+\\{1,2}(?![nrtu])[\w$]{2,}"
+    r"|\b[A-Za-z]:(?:\\{1,2}(?![nrtu])|/)[\w.-]{2,}[\\/]+\w"
     r"|\b[A-Za-z]:[\\/]+(?:Users|Windows|Temp|Program)\b|\bAppData\b|%(?:TEMP|USERPROFILE)%"
     r"|(?:site|dist)-packages|<ipython-input-|ipykernel_\d+|\bfile://", re.I)
 _PICTURES = {"image/png", "image/jpeg"}

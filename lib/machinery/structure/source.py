@@ -13,7 +13,9 @@ MOST_LINES = 20
 MOST_COLUMNS = 79
 _BLANK = {tokenize.COMMENT, tokenize.NL, tokenize.NEWLINE, tokenize.ENDMARKER}
 _PLAIN = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-_IPYTHON = {"get_ipython", "run_line_magic", "run_cell_magic", "run_cell"}
+_IPYTHON = {"get_ipython", "run_line_magic", "run_cell_magic", "run_cell", "InteractiveShell"}
+_SHELL = re.compile(r"system|popen|startfile|fork|(?:exec|spawn|posix_spawn)[a-z]*")
+_HIDES = {"exec", "__import__", "import_module"}  # what they run, no check could read
 _MARKER = re.compile(r"NBVAL_|PYTEST_VALIDATE_")
 
 
@@ -46,19 +48,38 @@ def python_faults(source: str) -> list[str]:
     except (SyntaxError, ValueError) as error:
         where, why = getattr(error, "lineno", 1), getattr(error, "msg", error)
         return [f"line {where} is no plain Python ({why}); magics, ! and ? are not used here"]
-    found = [f"line {node.lineno} reaches for {what}" for node in ast.walk(tree) if (what := _reaches_for(node))]
+    found = [f"line {node.lineno} reaches for {what}" for node in ast.walk(tree)
+             if (what := _reaches_for(node, _names_of_os(tree)))]
     tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
     found += [f"line {token.start[0]} ends with ';'" for token, after in zip(tokens, tokens[1:], strict=False)
               if token.type == tokenize.OP and token.string == ";" and after.type in _BLANK]
     return found + ["it holds a marker of nbval"] * bool(_MARKER.search(source))
 
 
-def _reaches_for(node: ast.AST) -> str | None:
+def parsed(source: str) -> ast.Module:
+    """The tree of a cell's source; an empty one where it is no plain Python, which `faults` says."""
+    try:
+        return compile(source, "<cell>", "exec", _PLAIN, dont_inherit=True)
+    except (SyntaxError, ValueError):
+        return ast.Module([], [])
+
+
+def _reaches_for(node: ast.AST, os_names: set[str]) -> str | None:
     """What of IPython, or of the system's shell, a piece of Python names: the same as magics and !, spelt out."""
     names = {alias.name for alias in node.names} if isinstance(node, ast.Import | ast.ImportFrom) else set()
+    from_os = isinstance(node, ast.ImportFrom) and node.module == "os" and any(map(_SHELL.fullmatch, names))
     names |= {node.module} if isinstance(node, ast.ImportFrom) else set()
     names |= {node.id} if isinstance(node, ast.Name) else {node.attr} if isinstance(node, ast.Attribute) else set()
     if names & _IPYTHON:
         return "IPython's magics"
-    of_os = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "os"
-    return "the system's shell" if "subprocess" in names or (of_os and node.attr in ("system", "popen")) else None
+    if isinstance(node, ast.Name | ast.Attribute) and names & _HIDES:
+        return f"code that is not read ({', '.join(names & _HIDES)})"
+    of_os = isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in os_names
+    shell = from_os or names & {"subprocess", "pip"} or (of_os and _SHELL.fullmatch(node.attr))
+    return "the system's shell" if shell and not isinstance(node, ast.Name) else None
+
+
+def _names_of_os(tree: ast.Module) -> set[str]:
+    """What a cell may call the module `os`."""
+    imports = [alias for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    return {"os"} | {alias.asname for alias in imports if alias.name == "os" and alias.asname}

@@ -108,8 +108,9 @@ def given(figures: dict[str, str], tags: list[str] | None = None) -> NotebookNod
 
 def all_canaries() -> dict[str, NotebookNode]:
     """Every canary by its name."""
+    from lib.tests.canaries.cunning import hiding_canaries, silent_canaries
     from lib.tests.canaries.more import more_canaries
-    return executed_canaries() | read_canaries() | more_canaries()
+    return executed_canaries() | read_canaries() | more_canaries() | silent_canaries() | hiding_canaries()
 
 
 def executed_canaries() -> dict[str, NotebookNode]:
@@ -141,7 +142,8 @@ def executed_canaries() -> dict[str, NotebookNode]:
         "skipped_by_a_tag": notebook(("print(6 * 7)", [stdout("43\n")], {"tags": ["nbval-skip"]})),
         "unchecked_without_reason": notebook((*fine, {"tags": [notebooks.UNCHECKED_TAG]})),
         "foreign_kernel_name": asking_for("conda-env-mine"),
-        "false_claim": notebook(("from lib.show import claim\nclaim('six times seven is 43', 6 * 7 == 43)", [])),
+        "false_claim": notebook(("from lib.show import claim\nanswer = 6 * 7\n"
+                                 "claim('six times seven is 43', answer == 43)", [])),
     }
 
 
