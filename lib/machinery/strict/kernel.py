@@ -12,6 +12,7 @@ from nbval.kernel import RunningKernel
 from lib.machinery import kernels, ledger, notebooks
 from lib.machinery.results import copy_aside
 
+HASH_SEED = 1  # recordings are made with 0: an output that hangs on the order of a set comes out as another
 _GLANCE = 0.5  # seconds between two looks at whether the kernel lives
 _PATIENCE = 5.0  # seconds for a kernel to obey an interrupt
 _OUTPUTS = {"stream", "display_data", "execute_result", "error"}
@@ -41,7 +42,8 @@ class StrictKernel(RunningKernel):
     def _start(self, cwd: Path, startup_timeout: float) -> None:
         copies = self.workshop.folder / "results"
         copy_aside(cwd.parent / "results", copies)
-        environment = notebooks.child_environment(COURSE_STRICT="1", COURSE_LEDGER=self.lines, COURSE_RESULTS=copies)
+        environment = notebooks.child_environment(COURSE_STRICT="1", COURSE_LEDGER=self.lines, COURSE_RESULTS=copies,
+                                                  PYTHONHASHSEED=HASH_SEED)
         self.km = self.workshop.manager()
         self.km.start_kernel(**self.workshop.start_options(cwd, environment))
         self.process = psutil.Process(self.km.provisioner.pid)

@@ -20,6 +20,7 @@ entry = {"model": "m", "prompt_ids": [1, 2], "ids": [3, 4], "text": "",
          "stop_reason": "eos", "gaps": [0.5, 0.5]}
 with open(os.environ["COURSE_LEDGER"], "a", encoding="utf-8") as lines:
     print(json.dumps(entry), file=lines)"""
+SET = "print(*{'one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'})"
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -50,6 +51,7 @@ def more_canaries() -> dict[str, NotebookNode]:
         "warns_now": notebook(("import warnings\nwarnings.warn('mind the gap')", [])),
         "warns_below_python": notebook(("import os\n_ = os.system('echo mind the gap >&2')", [])),
         "random_value": notebook(("import random\nprint(random.SystemRandom().random())", [stdout("0.5\n")])),
+        "order_of_a_set": notebook((SET, [stdout("one five three two six four seven eight\n")])),
         "decomposed_letters": notebook(("print('sáu')", [stdout(unicodedata.normalize("NFD", "sáu\n"))])),
         "lost_blank": notebook(("print('six ')", [stdout("six\n")])),
         "late_print": notebook((LATE, []), ("time.sleep(1.5)\nprint(6 * 7)", [stdout("42\n")])),
