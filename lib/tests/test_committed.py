@@ -16,8 +16,6 @@ from lib.machinery.evaluations import store
 from lib.machinery.evaluations.origin import LIBRARIES, Origin, of
 
 NAMES = evaluations.names()
-# Computed before lib/passages.py came among the files that decide; to be taken off this list once computed anew.
-EARLIER = {"loop"}
 
 
 @cache
@@ -53,7 +51,7 @@ def test_it_was_computed_with_what_is_here(name):
     assert written["versions"] == {library: pins[library] for library in LIBRARIES}
     assert written["settings"] == json.loads(json.dumps(now.settings))
     assert [model for model, facts in written["models"].items() if now.models[model] != facts] == []
-    assert written["code"] == now.code or name in EARLIER
+    assert written["code"] == now.code
 
 
 def episodes(name: str) -> list[tuple[str, list[dict]]]:
