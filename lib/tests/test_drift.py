@@ -104,7 +104,7 @@ def test_every_factor_says_what_shows_it_and_there_is_one_control():
     assert {factor.settings.get("threads") for factor in FACTORS} == {None, 1, 2, 4}
     assert factors.FACTORS[0].feeding == "cached"
     assert [factor.name.split(":")[0] for factor in FACTORS if factor.in_part] == [
-        "oneDNN with SSE4.1", "no cache", "PyTorch's own linear layer"]
+        "MKL's compatible branch", "oneDNN with SSE4.1", "no cache", "PyTorch's own linear layer"]
 
 
 # --- the verdict -------------------------------------------------------------
