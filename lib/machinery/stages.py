@@ -216,5 +216,5 @@ def ruff(request: Request) -> Stage:
     return from_cases("ruff", [("ruff check", f"it ended with code {code}" if code else "")])
 
 
-STAGES = [unit_tests, structure_of_notebooks, strict_reexecution, canaries_caught, recorded_anew, mutations_caught,
+STAGES = [structure_of_notebooks, unit_tests, strict_reexecution, canaries_caught, recorded_anew, mutations_caught,
           drift_on_other_machines, ruff]

@@ -99,7 +99,7 @@ def test_a_link_to_what_only_this_machine_has(root):
     (root / "data" / "mine.md").write_text("Mine.\n", encoding="utf-8")
     (root / "README.md").write_text(f"{README}\n[mine](data/mine.md#a) [not](data/note.md)\n", encoding="utf-8")
     toys.course(root, FINE, name="02-more", prose="As [mine](../data/mine.md) and [all](../data) say.")
-    said = "it links to mine.md, which is on this machine and not in the course"
+    said = "it links to mine.md, which is on this machine and not in the course: git add it"
     assert {one for one in faults(root) if "machine" in one} == {f"README.md: {said}", f"02-more.ipynb: {said}"}
 
 

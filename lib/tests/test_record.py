@@ -20,7 +20,8 @@ def test_three_recordings_are_equal_to_the_byte(tmp_path):
     for _ in range(2):
         assert record.record(path, tmp_path).endswith("nothing has changed.")
         assert tree(tmp_path) == first
-    assert structure.faults(path) == []
+    [fault] = structure.faults(path)
+    assert fault.endswith("asks whether it is tested")  # since the toy writes into the ledger by hand
 
 
 def test_times_are_renewed_only_when_asked_for(tmp_path):

@@ -98,8 +98,8 @@ def format_faults(content: dict) -> list[str]:
 
 def metadata_faults(notebook: NotebookNode) -> list[str]:
     """Metadata beyond what a recording writes: another kernel, versions, widgets, an editor's notes."""
-    found = [f"the metadata {key!r} is {json.dumps(notebook.metadata.get(key))}, not {json.dumps(wanted)}"
-             for key, wanted in METADATA.items() if notebook.metadata.get(key) != wanted]
+    found = [f"the metadata {key!r} is {json.dumps(notebook.metadata.get(key))}, not {json.dumps(wanted)}, "
+             "which `record` sets" for key, wanted in METADATA.items() if notebook.metadata.get(key) != wanted]
     found += [f"the metadata {key!r} does not belong in a recording" for key in notebook.metadata
               if key not in METADATA]
     for cell in notebook.cells:
@@ -122,7 +122,7 @@ def count_faults(notebook: NotebookNode) -> list[str]:
     counts = [(place, cell, count) for place, cell in enumerate(notebooks.code_cells(notebook), start=1)
               for count in (cell.execution_count, *(output.execution_count for output in cell.outputs
                                                     if output.output_type == "execute_result"))]
-    return [f"{notebooks.label(place, cell)}: its count is {count}, and it should be {place}"
+    return [f"{notebooks.label(place, cell)}: its count is {count}, and it should be {place}, which `record` sets"
             for place, cell, count in counts if count != place]
 
 

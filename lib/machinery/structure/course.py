@@ -38,7 +38,7 @@ def untracked_faults(files: list[Path], documents: list[Path], there: list[Path]
     texts = [(path, markdown.without_code(path.read_text(encoding="utf-8", errors="replace"))) for path in documents]
     texts += [(path, text) for path in there for _, text in markdown.cells(notebooks.read(path))]
     kept = {file.resolve() for file in files}
-    return [f"{path.name}: it links to {file.name}, which is on this machine and not in the course"
+    return [f"{path.name}: it links to {file.name}, which is on this machine and not in the course: git add it"
             for path, text in texts for file in links.files(text, path) if file.resolve() not in kept]
 
 

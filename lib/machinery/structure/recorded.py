@@ -44,8 +44,9 @@ def image_faults(output: NotebookNode) -> list[str]:
     texts += [prose.alternative(tag) for tag in re.findall(r"<(?:img|svg)\b[^>]*>", data.get("text/html", ""), re.I)]
     written = markdown.without_code(data.get("text/markdown", ""))
     texts += [link.text for link in markdown.links(written) if link.image]
-    found = [f"an image has no alternative text of at least {LEAST_ALT_WORDS} words (it says {text!r})"
-             for text in texts if len(set(text.lower().split())) < LEAST_ALT_WORDS or prose.says_nothing(text)]
+    found = [f"an image has no alternative text of at least {LEAST_ALT_WORDS} words (it says {text!r}); "
+             "show.figure takes one as `alt`" for text in texts
+             if len(set(text.lower().split())) < LEAST_ALT_WORDS or prose.says_nothing(text)]
     return found + ["an image is no PNG that can be shown"] * ("image/png" in data and not is_png(data["image/png"]))
 
 
