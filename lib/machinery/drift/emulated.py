@@ -23,7 +23,7 @@ from lib.machinery.drift.sample import Recording
 from lib.machinery.drift.work import LOADER, Run
 
 MODEL, TOKENS = "smollm2-135m", 40
-MESSAGES = [{"role": "user", "content": "What is a token? Answer in two sentences."}]
+MESSAGES = [{"role": "user", "content": "What is a token?"}]
 QEMU_IS_IN = "the package qemu-user of Debian or Ubuntu"
 
 
