@@ -12,7 +12,7 @@ from lib.tests.canaries.make import notebook, picture
     "/var/folders/x", "/var/" + "tmp/x", "/mnt/c/x", "/Volumes/x",
     "/usr/lib/python3", r"C:\Users\Ada", "C:\\\\Users\\\\Ada", "c:/users/ada", "%TEMP%", "lib/site-packages/x",
     "lib/dist-packages/x", "ipykernel_123", "<ipython-input-1>", "file:///x", "&#47;home&#47;ada", "%2Fhome%2Fada",
-    r"\\lab-server\course\x", r"D:\data\model", "c:/work/x", "/content/drive/MyDrive", "/kaggle/input/x",
+    r"\\lab-server\course\x", r"D:\data\model", "c:/course/x", "/content/drive/MyDrive", "/kaggle/input/x",
     "/workspace/x",
     "/nix/store/x", "/dev/shm/x", "/etc/x", "/usr/share/x", "/Library/Python", "/Applications/x", "/var/lib/x",
     "/cygdrive/c", "/proc/12/maps", "miniconda3/envs/x", "dbfs:/x", "vscode-remote://x", "D:\\\\data\\\\model",
