@@ -66,7 +66,7 @@ def without_avx() -> Factor:
 def on_arm() -> Factor:
     """The course's code on an ARM processor without SVE, with PyTorch's build for ARM (of arm.TORCH)."""
     qemu, place = version("qemu-aarch64"), arm.folder()
-    return Factor(f"ARM, emulated (Neoverse N1, {qemu}, torch {arm.TORCH})", {"machine": "aarch64"},
+    return Factor(f"ARM, emulated (Neoverse N1, {qemu}, PyTorch {arm.TORCH})", {"machine": "aarch64"},
                   arm.variables(place), slow=30,
                   command=("qemu-aarch64", "-cpu", "neoverse-n1", "-L", str(place / "root"), str(arm.python(place))))
 
