@@ -110,7 +110,8 @@ def test_sample_and_whole_are_kept_apart_and_each_factor_has_its_own_file(record
     whole, part = (Run(recordings, each, root=tmp_path) for each in (True, False))
     assert whole.place(recordings[0]).parent != part.place(recordings[0]).parent
     assert len({whole.file(recordings[0], factor) for factor in FACTORS}) == len(FACTORS)
-    assert [part.budget(factor) for factor in (REFERENCE, FACTORS[-1])] == [SAMPLE, PART]
+    assert [part.budget(factor) for factor in (REFERENCE, FACTORS[-1])] == [SAMPLE, WHOLE]
+    assert Run(recordings * 3, False, root=tmp_path).budget(FACTORS[-1]) == PART
     assert {whole.budget(factor) for factor in FACTORS if not factor.in_part} == {WHOLE}
     assert {whole.budget(factor) for factor in FACTORS if factor.in_part} == {PART}
 

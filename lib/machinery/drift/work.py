@@ -24,6 +24,7 @@ from lib.machinery.progress import Progress
 
 LOADER = "lib.models:load"
 LOGIT_BYTES = 4 * 152_000  # what one token's logits take on disk, with the largest vocabulary of the course
+MANY = 5                   # notebooks of which a part will do for the control; of fewer it might change no token
 PREFILL = 20               # tokens of a prompt that take as long as one that is generated: for the estimate alone
 
 
@@ -42,7 +43,9 @@ class Run:
         """How much a factor looks at."""
         if self.whole:
             return PART if factor.in_part else WHOLE
-        return PART if factor.is_control else SAMPLE
+        if factor.is_control:
+            return PART if len(self.recordings) >= MANY else WHOLE
+        return SAMPLE
 
     def items(self, recording: Recording, factor: Factor) -> list[dict]:
         """The generations of a notebook that a factor is to force."""
